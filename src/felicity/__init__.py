@@ -1,0 +1,1 @@
+"""felicity: what a language model finds acceptable, measured and defended."""

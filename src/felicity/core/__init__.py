@@ -1,0 +1,1 @@
+"""What every room knows: schemas, policy, registries, errors, ids and units."""

@@ -1,0 +1,38 @@
+"""Failures a user can mend: one sentence that names the culprit and the next step.
+
+The command line prints the message bare and exits with 2. Anything else that is raised is a bug.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class FelicityError(Exception):
+    """Something the user can mend; the message says what and how."""
+
+
+class BadInput(FelicityError):
+    """A file, column or text that cannot be used as it is."""
+
+
+class NotPossible(FelicityError):
+    """A request the model, the policy or this machine cannot carry out."""
+
+
+class UnknownName(FelicityError, KeyError):
+    """A name that nothing answers to, with the nearest one that something does."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
+        names = sorted(known)
+        near = get_close_matches(name, names, n=1, cutoff=0.6)
+        if near:
+            advice = f"did you mean '{near[0]}'?"
+        elif hint:
+            advice = hint
+        else:
+            advice = "known: " + ", ".join(names)
+        super().__init__(f"There is no {kind} '{name}'; {advice}")
+
+    def __str__(self) -> str:
+        # KeyError would print the message in quotes.
+        return str(self.args[0])

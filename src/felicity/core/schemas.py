@@ -1,0 +1,96 @@
+"""The tables that the rooms hand each other, written once.
+
+Every table may carry further columns (design factors, a dataset's own fields); those named here must
+be there with these types.
+"""
+
+import polars as pl
+
+from felicity.core.errors import BadInput
+
+Schema = dict[str, pl.DataType]
+
+TEXT = pl.String()
+NUMBERS = pl.List(pl.UInt32())
+
+# One row per stimulus.
+ITEMS: Schema = {"item": TEXT, "suite": TEXT, "phenomenon": TEXT, "condition": TEXT, "text": TEXT}
+
+# Each context text once.
+CONTEXTS: Schema = {"context": TEXT, "context_text": TEXT}
+
+# One row per thing to score; `context` is null where there is none.
+REQUESTS: Schema = {"request": TEXT, "item": TEXT, "condition": TEXT, "context": TEXT, "text": TEXT}
+
+# What an engine is handed: no items, no conditions.
+PROMPTS: Schema = {"request": TEXT, "context_text": TEXT, "text": TEXT}
+
+# What an engine gives: one row per request, lists of one entry a token. A token that could not be
+# scored has a null log-probability. Offsets count characters of the text.
+TOKENS: Schema = {
+    "request": TEXT,
+    "tokens": pl.List(pl.String()),
+    "start": NUMBERS,
+    "end": NUMBERS,
+    "logprob": pl.List(pl.Float32()),
+}
+
+# What an engine can say of a request before scoring it.
+ENCODINGS: Schema = {
+    "request": TEXT,
+    "n_tokens": pl.UInt32(),
+    "n_unscored": pl.UInt32(),
+    "n_across": pl.UInt32(),
+    "n_unknown": pl.UInt32(),
+    "n_context": pl.UInt32(),
+    "n_dropped": pl.UInt32(),
+    "n_over": pl.UInt32(),
+}
+
+# `error` is how far numerical noise may move the value.
+SCORES: Schema = {"request": TEXT, "measure": TEXT, "value": pl.Float64(), "error": pl.Float64()}
+
+JUDGEMENTS: Schema = {
+    "item": TEXT,
+    "suite": TEXT,
+    "phenomenon": TEXT,
+    "measure": TEXT,
+    "rule": TEXT,
+    "passed": pl.Float64(),
+    "margin": pl.Float64(),
+    "stable": pl.Boolean(),
+}
+
+ESTIMATES: Schema = {
+    "measure": TEXT,
+    "level": TEXT,
+    "name": TEXT,
+    "n": pl.UInt32(),
+    "suites": pl.UInt32(),
+    "accuracy": pl.Float64(),
+    "low": pl.Float64(),
+    "high": pl.Float64(),
+    "interval": TEXT,
+    "ties": pl.UInt32(),
+    "unstable": pl.UInt32(),
+}
+
+AUDIT: Schema = {"check": TEXT, "count": pl.UInt32(), "of": pl.UInt32(), "meaning": TEXT, "examples": TEXT}
+
+
+def check_schema(frame: pl.DataFrame, schema: Schema, name: str) -> pl.DataFrame:
+    """`frame` itself, when it has the columns of `schema` with their types.
+
+    Raises BadInput naming the table and the first column that is missing or of another type.
+    """
+    for column, dtype in schema.items():
+        if column not in frame.columns:
+            raise BadInput(f"The table '{name}' has no column '{column}'; it has {', '.join(frame.columns)}.")
+        if frame.schema[column] != dtype:
+            raise BadInput(f"Column '{column}' of the table '{name}' is {frame.schema[column]}, not {dtype}.")
+    return frame
+
+
+def empty_table(schema: Schema) -> pl.DataFrame:
+    """A table with these columns and no rows."""
+    return pl.DataFrame(schema=schema)

@@ -1,0 +1,1 @@
+"""Stimuli by name or from a file, as items."""

@@ -1,0 +1,1 @@
+"""Items into requests: what is to be scored."""

@@ -1,0 +1,1 @@
+"""Models that give a log-probability for every token."""

@@ -1,0 +1,1 @@
+"""Token log-probabilities into acceptability measures."""

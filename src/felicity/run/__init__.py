@@ -1,0 +1,1 @@
+"""The run folder, the score store, resuming."""

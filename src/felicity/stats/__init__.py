@@ -1,0 +1,1 @@
+"""Estimates, tests and fitted models: frames in, frames out."""
