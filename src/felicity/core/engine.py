@@ -1,6 +1,6 @@
 """What a model is to the rest of felicity: something that gives a log-probability for every token."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
@@ -55,6 +55,10 @@ class Engine(Protocol):
         """One row of ENCODINGS per prompt, from the tokenizer alone."""
         ...
 
-    def score(self, prompts: pl.DataFrame) -> Iterator[pl.DataFrame]:
-        """Rows of TOKENS for every prompt, in any order, a frame whenever a batch is done."""
+    def score(self, prompts: pl.DataFrame, *, done: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+        """Rows of TOKENS for every prompt, in any order, a frame whenever a batch is done.
+
+        Batches are planned over all prompts, the same way every time; one whose requests are all in
+        `done` is passed over. So work that is taken up again gives the very numbers of unbroken work.
+        """
         ...

@@ -1,0 +1,71 @@
+"""The command `felicity`: one file a command, errors in one sentence."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from felicity.cli import data, measures, models
+from felicity.cli.count import count
+from felicity.cli.export import export
+from felicity.cli.judge import judge
+from felicity.cli.report import report
+from felicity.cli.run import run
+from felicity.core.errors import FelicityError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="felicity",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"felicity {version('felicity')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def felicity(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Measure what language models find acceptable.
+
+    \b
+    Examples:
+      felicity judge "The cats annoy Tim." "The cats annoys Tim."
+      felicity run starter
+      felicity report runs/starter-smollm2
+    """
+
+
+app.command()(judge)
+app.command()(run)
+app.command()(report)
+app.command()(export)
+app.command()(count)
+app.add_typer(data.app, name="data")
+app.add_typer(models.app, name="models")
+app.add_typer(measures.app, name="measures")
+
+
+def main() -> None:
+    """Run the command line; what a user can mend is one sentence and exit code 2."""
+    try:
+        app()
+    except FelicityError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        sys.stderr.write("\nInterrupted; what was scored is kept, and the same command goes on from there.\n")
+        sys.exit(INTERRUPTED)

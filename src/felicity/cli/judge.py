@@ -1,0 +1,113 @@
+"""felicity judge: two sentences, token by token."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from felicity.cli.options import (
+    Bos,
+    Casing,
+    Compat,
+    Device,
+    Eos,
+    Join,
+    Json,
+    ModelName,
+    Overflow,
+    build_policy,
+)
+from felicity.cli.terminal import out, print_json
+
+if TYPE_CHECKING:
+    from felicity.core.engine import EngineInfo
+
+BAR_WIDTH = 32
+BITS_PER_CELL = 0.5
+
+
+def judge(
+    good: Annotated[str, typer.Argument(metavar="A", help="A sentence.")],
+    bad: Annotated[str, typer.Argument(metavar="B", help="The sentence to hold against it.")],
+    model: ModelName = "smollm2",
+    context: Annotated[str | None, typer.Option(help="Text that stands before both; not scored.")] = None,
+    bos: Bos = None,
+    eos: Eos = None,
+    join: Join = None,
+    overflow: Overflow = None,
+    casing: Casing = None,
+    compat: Compat = None,
+    device: Device = "auto",
+    json: Json = False,
+) -> None:
+    """Say which of two sentences a model finds more acceptable, and what each token cost.
+
+    The score is the log-probability of the sentence (lp), the sum over its tokens. The margin is lp(A)
+    minus lp(B): above zero the model prefers A.
+
+    \b
+    Examples:
+      felicity judge "The cats annoy Tim." "The cats annoys Tim."
+      felicity judge "He left." "Him left." --context "Anna stayed." --json
+      felicity judge "No cat ever purrs." "A cat ever purrs." -m gpt2 --compat minicons
+    """
+    from felicity.core.units import to_bits
+    from felicity.run.model import open_model
+
+    policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
+    lm = open_model(model, policy=policy, device=device)
+    rows = lm.tokens([good, bad], context=context).to_dicts()
+    sums = [sum(value for value in row["logprob"] if value is not None) for row in rows]
+    margin = sums[0] - sums[1]
+    verdict = "tie" if margin == 0 else "A" if margin > 0 else "B"
+    stable = abs(margin) > 2 * lm.info.noise
+    result = {
+        "verdict": verdict,
+        "margin_nats": margin,
+        "margin_bits": to_bits(margin),
+        "stable": stable,
+        "model": lm.info.name,
+        "policy": lm.info.policy,
+        "context": context,
+        "sentences": [row | {"lp": lp} for row, lp in zip(rows, sums, strict=True)],
+    }
+    if json:
+        print_json(result)
+    else:
+        _print_result(result, lm.info)
+
+
+def _print_result(result: dict[str, Any], info: "EngineInfo") -> None:
+    for label, row in zip("AB", result["sentences"], strict=True):
+        out.print(f"\n[bold]{label}[/]  lp {row['lp']:.3f}")
+        _print_bars(row)
+    margin = f"margin {result['margin_nats']:+.3f} nats ({result['margin_bits']:+.3f} bits)"
+    verdict = result["verdict"]
+    say = "The two are equally acceptable" if verdict == "tie" else f"[bold]{verdict}[/] is more acceptable"
+    doubt = "" if result["stable"] else ", within numerical noise"
+    out.print(f"\n{say} to {info.name}: {margin}{doubt}.")
+    if any(value is None for row in result["sentences"] for value in row["logprob"]):
+        out.print(
+            "A first token has nothing before it and was left out of the sum (--bos gives it a begin token)."
+        )
+
+
+def _print_bars(row: dict[str, Any]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from felicity.core.units import to_bits
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(justify="right", style="bold")
+    table.add_column(justify="right")
+    table.add_column()
+    for token, start, end, value in zip(row["tokens"], row["start"], row["end"], row["logprob"], strict=True):
+        piece = row["text"][start:end] or token
+        if value is None:
+            table.add_row(escape(piece), "unscored", "")
+            continue
+        bits = to_bits(-value)
+        cells = min(BAR_WIDTH, max(0, round(bits / BITS_PER_CELL)))
+        colour = "red" if bits > 10 else "yellow" if bits > 5 else "green"
+        table.add_row(escape(piece), f"{bits:.2f} bits", f"[{colour}]{'█' * cells}[/]")
+    out.print(table)

@@ -1,0 +1,62 @@
+"""Options that several commands share, said once."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from felicity.core.policy import Policy
+    from felicity.data.pairs import Columns
+
+ModelName = Annotated[
+    str, typer.Option("--model", "-m", help="A model: smollm2, a folder, a hub name, or a .gguf file.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no advice.")]
+Bos = Annotated[
+    str | None, typer.Option(help="Begin token: auto, none, tokenizer, or a token.  [default: auto]")
+]
+Eos = Annotated[str | None, typer.Option(help="End token to score: none, auto, or a token.  [default: none]")]
+Join = Annotated[str | None, typer.Option(help="What stands between context and text.  [default: a space]")]
+Overflow = Annotated[
+    str | None,
+    typer.Option(help="Inputs longer than the window: error, or drop old context.  [default: error]"),
+]
+Casing = Annotated[str | None, typer.Option(help="Casing: keep or lower.  [default: keep]")]
+Compat = Annotated[str | None, typer.Option(help="Give another program's numbers exactly: minicons.")]
+Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, mps.")]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the shared score cache.")]
+Good = Annotated[str, typer.Option(help="Column of acceptable sentences, in a file.")]
+Bad = Annotated[str, typer.Option(help="Column of unacceptable sentences, in a file.")]
+Suite = Annotated[
+    str | None, typer.Option(help="In a file: column of suites. In a dataset: only this suite.")
+]
+Phenomenon = Annotated[
+    str | None, typer.Option(help="In a file: column of phenomena. In a dataset: only this phenomenon.")
+]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+
+
+def build_policy(
+    compat: str | None,
+    *,
+    bos: str | None = None,
+    eos: str | None = None,
+    join: str | None = None,
+    overflow: str | None = None,
+    casing: str | None = None,
+) -> "Policy":
+    """The policy that the options ask for: another program's where one is named, then what is given."""
+    from felicity.core.policy import Policy
+
+    start = Policy.compat(compat) if compat else Policy()
+    given = {"bos": bos, "eos": eos, "join": join, "overflow": overflow, "casing": casing}
+    return start.but(**{name: value for name, value in given.items() if value is not None})
+
+
+def build_columns(good: str, bad: str, suite: str | None, phenomenon: str | None) -> "Columns":
+    """Which columns of a file hold what."""
+    from felicity.data.pairs import Columns
+
+    return Columns(good=good, bad=bad, suite=suite, phenomenon=phenomenon)

@@ -1,0 +1,69 @@
+"""What the commands print: results to standard output, everything else to standard error."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+out = Console(highlight=False, soft_wrap=False)
+err = Console(stderr=True, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def print_rows(rows: list[dict[str, Any]], *, right: tuple[str, ...] = ()) -> None:
+    """A plain table; `right` names the columns of numbers."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in rows[0] if rows else ():
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(_plain(value) for value in row.values()))
+    out.print(table)
+
+
+def print_accuracy(estimates: "pl.DataFrame", level: str, *, measure: str) -> None:
+    """Accuracy of one level with its intervals."""
+    part = estimates.filter(level=level, measure=measure)
+    rows = [
+        {
+            level: row["name"],
+            "n": row["n"],
+            "accuracy": f"{100 * row['accuracy']:.1f}",
+            "95% interval": f"{100 * row['low']:.1f} to {100 * row['high']:.1f}",
+            "ties": row["ties"],
+        }
+        for row in part.iter_rows(named=True)
+    ]
+    print_rows(rows, right=("n", "accuracy", "95% interval", "ties"))
+
+
+@contextmanager
+def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error that is told (done, total); None when nobody is watching."""
+    if quiet:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=not err.is_terminal) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _plain(value: Any) -> str:
+    from rich.markup import escape
+
+    if value is None:
+        return ""
+    return escape(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))

@@ -1,0 +1,99 @@
+"""Minimal pairs in a table into items: one row per sentence, two per pair."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from felicity.core.errors import BadInput, UnknownName
+from felicity.core.schemas import ITEMS
+from felicity.data.tables import Table
+
+PAIR_CONDITIONS = ("good", "bad")
+ITEM_SCHEMA = ITEMS | {"line": pl.UInt32()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Which column holds what; None means the usual name where the table has it."""
+
+    good: str = "good"
+    bad: str = "bad"
+    suite: str | None = None
+    phenomenon: str | None = None
+
+
+def read_pairs(table: Table, columns: Columns) -> pl.DataFrame:
+    """Items of a table of pairs.
+
+    Without a suite column the file is one suite; without a phenomenon column each suite is its own.
+
+    Raises BadInput naming the line where a cell is empty or an item's name stands twice.
+    """
+    texts = {
+        "good": table.column(columns.good, option="good"),
+        "bad": table.column(columns.bad, option="bad"),
+    }
+    for condition, cells in texts.items():
+        _refuse_empty(table, getattr(columns, condition), cells)
+    suites = _labels(table, columns.suite, "suite") or [table.path.name.split(".")[0]] * len(table.rows)
+    phenomena = _labels(table, columns.phenomenon, "phenomenon") or suites
+    names = _names(table, suites)
+    return pl.concat(
+        [
+            pl.DataFrame(
+                {
+                    "item": names,
+                    "suite": suites,
+                    "phenomenon": phenomena,
+                    "condition": [condition] * len(names),
+                    "text": texts[condition],
+                    "line": table.lines,
+                },
+                schema=ITEM_SCHEMA,
+            )
+            for condition in PAIR_CONDITIONS
+        ]
+    )
+
+
+def _labels(table: Table, named: str | None, usual: str) -> list[str] | None:
+    if named is None and usual not in table.columns:
+        return None
+    name = named or usual
+    if name not in table.columns:
+        raise UnknownName(f"column in {table.path}", name, table.columns)
+    cells = [row.get(name) for row in table.rows]
+    labels = [None if cell is None or not str(cell).strip() else str(cell) for cell in cells]
+    _refuse_empty(table, name, labels)
+    return [label for label in labels if label is not None]
+
+
+def _refuse_empty(table: Table, column: str, cells: list[str | None]) -> None:
+    for cell, line in zip(cells, table.lines, strict=True):
+        if cell is None:
+            raise BadInput(
+                f"{table.path}, line {line}: '{column}' is empty; fill it in or remove the line "
+                f"(`felicity data check {table.path}` lists all such lines)."
+            )
+
+
+def _names(table: Table, suites: list[str]) -> list[str]:
+    """suite/number, the number from the column `item` where there is one, else counted from 1."""
+    if "item" in table.columns:
+        numbers = [str(row.get("item")) for row in table.rows]
+    else:
+        seen: dict[str, int] = {}
+        numbers = []
+        for suite in suites:
+            seen[suite] = seen.get(suite, 0) + 1
+            numbers.append(str(seen[suite]))
+    names = [f"{suite}/{number}" for suite, number in zip(suites, numbers, strict=True)]
+    first: dict[str, int] = {}
+    for name, line in zip(names, table.lines, strict=True):
+        if name in first:
+            raise BadInput(
+                f"{table.path}, line {line}: item '{name}' stands already on line {first[name]}; "
+                "give each pair its own number in the column 'item', or drop the column."
+            )
+        first[name] = line
+    return names

@@ -1,0 +1,67 @@
+"""Plain scoring: sequences sorted by length, padded into batches under a token budget.
+
+The padding stands on the right, where a causal model cannot see it, so a score does not depend on
+what else is in the batch beyond the rounding of float arithmetic.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from felicity.engines.encoding import Encoded
+
+BATCH_TOKENS = 2048
+SLICE_POSITIONS = 512
+
+
+def plan_batches(lengths: np.ndarray, *, budget: int) -> list[np.ndarray]:
+    """Indices of sequences, longest first, each batch at most `budget` tokens with its padding.
+
+    A sequence longer than the budget has a batch of its own.
+
+    >>> [list(batch) for batch in plan_batches(np.array([3, 9, 4]), budget=8)]
+    [[1], [2, 0]]
+    """
+    order = np.argsort(-lengths, kind="stable")
+    batches: list[np.ndarray] = []
+    begin = 0
+    while begin < len(order):
+        size = max(1, budget // max(1, int(lengths[order[begin]])))
+        batches.append(order[begin : begin + size])
+        begin += size
+    return batches
+
+
+def score_batch(model: Any, encoded: Encoded, batch: np.ndarray) -> np.ndarray:
+    """Log-probabilities of the wanted tokens of these sequences, flat, in their order."""
+    import torch
+
+    lengths = encoded.lengths[batch]
+    ids = np.zeros((len(batch), int(lengths.max())), dtype=np.int64)
+    wanted = np.zeros_like(ids, dtype=bool)
+    for row, sequence in enumerate(batch):
+        span = slice(encoded.bounds[sequence], encoded.bounds[sequence + 1])
+        ids[row, : lengths[row]] = encoded.ids[span]
+        wanted[row, : lengths[row]] = encoded.wanted[span]
+    mask = np.arange(ids.shape[1]) < lengths[:, None]
+    with torch.inference_mode():
+        logits = model(
+            input_ids=torch.from_numpy(ids).to(model.device),
+            attention_mask=torch.from_numpy(mask.astype(np.int64)).to(model.device),
+            use_cache=False,
+        ).logits
+        rows, columns = np.nonzero(wanted)
+        return _gather(logits, rows, columns, ids[rows, columns])
+
+
+def _gather(logits: Any, rows: np.ndarray, columns: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """log p(target) at the position before each wanted token, in slices of bounded memory."""
+    import torch
+
+    found = np.empty(len(targets), dtype=np.float32)
+    for begin in range(0, len(targets), SLICE_POSITIONS):
+        part = slice(begin, begin + SLICE_POSITIONS)
+        scores = logits[torch.from_numpy(rows[part]), torch.from_numpy(columns[part] - 1)].float()
+        picked = scores.gather(1, torch.from_numpy(targets[part]).to(scores.device)[:, None])[:, 0]
+        found[part] = (picked - scores.logsumexp(dim=1)).cpu().numpy()
+    return found

@@ -1,0 +1,237 @@
+"""Texts into token ids under a scoring policy, with character offsets and nothing silent.
+
+Context and text are tokenized together, so that the tokens at the seam are those the model would meet
+in running text; the text's own tokens are then found by their characters.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from felicity.core.errors import BadInput, NotPossible
+from felicity.core.policy import Policy
+from felicity.engines.sentences import split_sentences
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Sequences ready to be scored; all token arrays are flat, sequence i is `bounds[i]:bounds[i+1]`.
+
+    `wanted` marks the tokens whose log-probability is asked for: those of the text that have something
+    before them. `own` marks all tokens of the text. Offsets are characters of the text.
+    """
+
+    request: list[str]
+    ids: np.ndarray
+    bounds: np.ndarray
+    own: np.ndarray
+    wanted: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    n_across: np.ndarray
+    n_dropped: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.request)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens per sequence, context and begin token included."""
+        return np.diff(self.bounds)
+
+    def count(self, marked: np.ndarray) -> np.ndarray:
+        """How many marked tokens each sequence has."""
+        running = np.concatenate([[0], np.cumsum(marked)])
+        return np.asarray(running[self.bounds[1:]] - running[self.bounds[:-1]])
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A tokenizer under a policy."""
+
+    tokenizer: Any
+    policy: Policy
+    window: int
+
+    @classmethod
+    def build(cls, tokenizer: Any, policy: Policy, *, window: int, name: str) -> "Encoder":
+        """Resolve the policy's `auto` fields for this tokenizer.
+
+        Raises NotPossible where the tokenizer gives no character offsets or lacks a named token.
+        """
+        if not tokenizer.is_fast:
+            raise NotPossible(
+                f"The tokenizer of '{name}' gives no character offsets; save it as a fast tokenizer "
+                "(a tokenizer.json beside the weights) and try again."
+            )
+        begin = _resolve(policy.bos, tokenizer, (tokenizer.bos_token, tokenizer.eos_token), name)
+        end = _resolve(policy.eos, tokenizer, (tokenizer.eos_token,), name)
+        if policy.eos == "tokenizer":
+            raise NotPossible("The policy's eos is 'auto', 'none' or a token; 'tokenizer' is for bos only.")
+        return cls(tokenizer, policy.but(bos=begin, eos=end), window)
+
+    def encode(self, prompts: pl.DataFrame) -> Encoded:
+        """Token ids and offsets for every prompt; over-long contexts cut where the policy says so."""
+        contexts = [self._cased(text) for text in prompts["context_text"].fill_null("").to_list()]
+        texts = [self._cased(text) for text in prompts["text"].to_list()]
+        requests = prompts["request"].to_list()
+        dropped = np.zeros(len(texts), dtype=np.uint32)
+        encoded = self._encode(requests, contexts, texts, dropped)
+        if self.policy.overflow != "drop":
+            return encoded
+        over = np.flatnonzero(
+            (encoded.lengths > self.window) & np.array([bool(c) for c in contexts], dtype=bool)
+        )
+        if not len(over):
+            return encoded
+        for i in over:
+            contexts[i], dropped[i] = self._shorten(contexts[i], texts[i])
+        return self._encode(requests, contexts, texts, dropped)
+
+    def _cased(self, text: str) -> str:
+        return text.lower() if self.policy.casing == "lower" else text
+
+    def _shorten(self, context: str, text: str) -> tuple[str, int]:
+        """The context without as few of its oldest sentences as make the whole fit."""
+        sentences = split_sentences(context)
+        low, high = 1, len(sentences)
+        while low < high:
+            middle = (low + high) // 2
+            trial = self._encode([""], ["".join(sentences[middle:])], [text], np.zeros(1, dtype=np.uint32))
+            low, high = (low, middle) if trial.lengths[0] <= self.window else (middle + 1, high)
+        return "".join(sentences[low:]), low
+
+    def _encode(
+        self, requests: list[str], contexts: list[str], texts: list[str], dropped: np.ndarray
+    ) -> Encoded:
+        join = self.policy.join
+        wholes = [c + join + t if c else t for c, t in zip(contexts, texts, strict=True)]
+        itself = self.policy.bos == "tokenizer"
+        output = self.tokenizer(
+            wholes,
+            add_special_tokens=itself,
+            return_offsets_mapping=True,
+            return_special_tokens_mask=True,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+            verbose=False,
+        )
+        counts = np.fromiter(map(len, output["input_ids"]), dtype=np.int64, count=len(wholes))
+        flat = _Flat(
+            ids=np.fromiter(
+                (i for row in output["input_ids"] for i in row), dtype=np.int64, count=counts.sum()
+            ),
+            span=np.array([s for row in output["offset_mapping"] for s in row], dtype=np.int64).reshape(
+                -1, 2
+            ),
+            special=np.fromiter(
+                (bool(i) for row in output["special_tokens_mask"] for i in row),
+                dtype=bool,
+                count=counts.sum(),
+            )
+            & itself,
+            row=np.repeat(np.arange(len(wholes)), counts),
+        )
+        context_ends = np.array([len(c) for c in contexts], dtype=np.int64)
+        text_starts = np.array([len(c + join) if c else 0 for c in contexts], dtype=np.int64)
+        text_ends = text_starts + np.array([len(t) for t in texts], dtype=np.int64)
+        own = self._own(flat, contexts, text_starts, counts)
+        across = own & (flat.span[:, 0] < context_ends[flat.row])
+        start = np.clip(flat.span[:, 0] - text_starts[flat.row], 0, None)
+        end = np.clip(flat.span[:, 1] - text_starts[flat.row], 0, (text_ends - text_starts)[flat.row])
+        return self._assemble(requests, flat, counts, own, across, start, end, dropped)
+
+    def _own(
+        self, flat: "_Flat", contexts: list[str], text_starts: np.ndarray, counts: np.ndarray
+    ) -> np.ndarray:
+        """Which tokens belong to the text: those with a character of it."""
+        if self.policy.seam == "offsets":
+            return np.asarray((flat.span[:, 1] > text_starts[flat.row]) & ~flat.special)
+        # minicons counts the context's tokens, tokenized alone, and takes all that come later.
+        alone = self.tokenizer(contexts, add_special_tokens=self.policy.bos == "tokenizer")["input_ids"]
+        skip = np.array(
+            [len(ids) if c else 0 for ids, c in zip(alone, contexts, strict=True)], dtype=np.int64
+        )
+        place = np.arange(len(flat.row)) - np.concatenate([[0], np.cumsum(counts)[:-1]])[flat.row]
+        return np.asarray((place >= skip[flat.row]) & ~flat.special)
+
+    def _assemble(
+        self,
+        requests: list[str],
+        flat: "_Flat",
+        counts: np.ndarray,
+        own: np.ndarray,
+        across: np.ndarray,
+        start: np.ndarray,
+        end: np.ndarray,
+        dropped: np.ndarray,
+    ) -> Encoded:
+        """Add begin and end tokens, and mark what can be scored: all of the text but a bare first token."""
+        begin = self._token(self.policy.bos)
+        finish = self._token(self.policy.eos)
+        before, after = int(begin is not None), int(finish is not None)
+        sizes = counts + before + after
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        place = (
+            np.arange(counts.sum()) + before + np.repeat(np.arange(len(counts)) * (before + after), counts)
+        )
+        total = int(bounds[-1])
+        ids = np.zeros(total, dtype=np.int64)
+        marked, starts, ends = np.zeros(total, bool), np.zeros(total, np.uint32), np.zeros(total, np.uint32)
+        ids[place], marked[place], starts[place], ends[place] = flat.ids, own, start, end
+        if begin is not None:
+            ids[bounds[:-1]] = begin
+        if finish is not None:
+            last = bounds[1:] - 1
+            ids[last], marked[last] = finish, True
+            final = np.where(counts > 0, ends[np.maximum(last - 1, 0)], 0)
+            starts[last] = ends[last] = final
+        wanted = marked.copy()
+        wanted[bounds[:-1][sizes > 0]] = False
+        n_across = np.bincount(flat.row[across], minlength=len(requests)).astype(np.uint32)
+        encoded = Encoded(requests, ids, bounds, marked, wanted, starts, ends, n_across, dropped)
+        self._check(encoded)
+        return encoded
+
+    def _token(self, name: str) -> int | None:
+        if name in ("none", "tokenizer"):
+            return None
+        return int(self.tokenizer.convert_tokens_to_ids(name))
+
+    def _check(self, encoded: Encoded) -> None:
+        empty = np.flatnonzero(encoded.count(encoded.own) == 0)
+        if len(empty):
+            raise BadInput(
+                f"The text of '{encoded.request[empty[0]]}' has no token to score; remove it or fill it in."
+            )
+        if self.policy.first == "refuse":
+            bare = np.flatnonzero(encoded.count(encoded.own) > encoded.count(encoded.wanted))
+            if len(bare):
+                raise NotPossible(
+                    f"The first token of '{encoded.request[bare[0]]}' cannot be scored without a begin "
+                    "token; give one with --bos, or allow it with the policy first='skip'."
+                )
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """One tokenizer call, flattened."""
+
+    ids: np.ndarray
+    span: np.ndarray
+    special: np.ndarray
+    row: np.ndarray
+
+
+def _resolve(choice: str, tokenizer: Any, candidates: tuple[str | None, ...], name: str) -> str:
+    if choice == "auto":
+        return next((str(token) for token in candidates if token is not None), "none")
+    if choice in ("none", "tokenizer"):
+        return choice
+    if choice not in tokenizer.get_vocab():
+        raise NotPossible(
+            f"'{choice}' is not a token of '{name}'; use 'auto', 'none', or a token of its vocabulary."
+        )
+    return choice

@@ -1,0 +1,84 @@
+"""Tokenizer and weights from a folder, without noise on the terminal."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from felicity.core.errors import BadInput, FelicityError, NotPossible
+
+
+@contextmanager
+def quiet_transformers(name: str, part: str) -> Iterator[None]:
+    """No progress bars or advice from transformers; its failures in one sentence.
+
+    Raises BadInput naming the model and the part that could not be loaded.
+    """
+    from transformers.utils import logging as transformers_logging
+
+    verbosity = transformers_logging.get_verbosity()
+    bars = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity(logging.CRITICAL)
+    transformers_logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except FelicityError:
+        raise
+    except Exception as error:  # transformers raises whatever its parts raise
+        reason = " ".join(str(error).split())[:200]
+        raise BadInput(f"Cannot load the {part} of '{name}': {reason}") from error
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+def load_tokenizer(folder: Path, *, name: str) -> Any:
+    """The tokenizer in `folder`."""
+    from transformers import AutoTokenizer
+
+    with quiet_transformers(name, "tokenizer"):
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+
+
+def load_causal(folder: Path, *, name: str, device: str) -> Any:
+    """The causal model in `folder`, in evaluation mode, in float32.
+
+    Raises NotPossible where weights are missing from the files: a half-random model is no model.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with quiet_transformers(name, "weights"):
+        model, report = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=torch.float32, local_files_only=True, output_loading_info=True
+        )
+        missing = sorted(report["missing_keys"])
+        if missing:
+            raise NotPossible(
+                f"The files of '{name}' lack {len(missing)} weights ({missing[0]}, ...), which would be "
+                "random; is it a causal language model?"
+            )
+        return model.eval().to(choose_device(device))
+
+
+def choose_device(device: str) -> str:
+    """`auto` is the accelerator where there is one.
+
+    Raises NotPossible for a device that is not there.
+    """
+    import torch
+
+    if device == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise NotPossible(f"There is no device '{device}' here; use --device auto or cpu.") from error
+    return device

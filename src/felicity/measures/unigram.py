@@ -1,0 +1,79 @@
+"""How often each token of a model's vocabulary occurs: the base rate that NormLP and SLOR take out."""
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from felicity.core.errors import BadInput
+from felicity.core.files import decode, replacing
+from felicity.core.ids import fingerprint
+
+# What a token never seen counts for; the total grows by the same for each of them.
+UNSEEN_COUNT = 0.5
+
+
+@dataclass(frozen=True)
+class Unigram:
+    """Token counts; a token without one gets `UNSEEN_COUNT`, and is counted where it is met."""
+
+    counts: dict[str, int]
+    total: int
+
+    def logprob(self, tokens: Iterable[str]) -> np.ndarray:
+        """log(count / total) of each token, in nats."""
+        found = np.array([self.counts.get(token, 0) or UNSEEN_COUNT for token in tokens], dtype=np.float64)
+        return np.asarray(np.log(found / self.total))
+
+    def unseen(self, tokens: Iterable[str]) -> int:
+        """How many of the tokens have no count."""
+        return sum(not self.counts.get(token) for token in tokens)
+
+    @property
+    def key(self) -> str:
+        """A digest of the counts, for manifests."""
+        return fingerprint(sorted(self.counts.items()))
+
+
+def read_unigram(path: Path) -> Unigram:
+    """Counts from a `token<TAB>count` file, plain or gzip.
+
+    Raises BadInput naming the line that is not a token, a tab and a whole number.
+    """
+    try:
+        content = path.read_bytes()
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise BadInput(f"{path} is not a whole gzip file; fetch or write it again.") from error
+    except OSError as error:
+        raise BadInput(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
+    counts: dict[str, int] = {}
+    for number, line in enumerate(decode(content, path).split("\n"), start=1):
+        if not line.rstrip("\r"):
+            continue
+        token, tab, count = line.rstrip("\r").rpartition("\t")
+        if not tab or not count.isdecimal():
+            raise BadInput(f"{path}, line {number}: not a token, a tab and a count.")
+        counts[token] = counts.get(token, 0) + int(count)
+    total = sum(counts.values())
+    if not total:
+        raise BadInput(f"{path} holds no counts; build a table with `felicity count`.")
+    return Unigram(counts, total)
+
+
+def write_unigram(counts: dict[str, int], path: Path) -> None:
+    """Write counts, most frequent first; a path that ends in .gz is compressed."""
+    order = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    text = io.StringIO()
+    for token, count in order:
+        text.write(f"{token}\t{count}\n")
+    content = text.getvalue().encode()
+    if path.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)
+    with replacing(path) as part:
+        part.write_bytes(content)

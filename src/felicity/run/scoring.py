@@ -1,0 +1,50 @@
+"""Prompts into the store: only what is missing, batch by batch, from where it stopped."""
+
+from collections.abc import Callable, Iterator
+
+import polars as pl
+
+from felicity.core.engine import Engine
+from felicity.run.store import ScoreStore, prompt_keys
+
+# Called with how many texts are scored of how many.
+Progress = Callable[[int, int], None]
+READ_ROWS = 20_000
+
+
+def find_missing(store: ScoreStore, prompts: pl.DataFrame) -> pl.DataFrame:
+    """The prompts without a score, equal ones once."""
+    keys = prompt_keys(prompts)
+    known = store.has(list(dict.fromkeys(keys)))
+    fresh: list[int] = []
+    for place, key in enumerate(keys):
+        if key not in known:
+            known.add(key)
+            fresh.append(place)
+    return prompts[fresh]
+
+
+def score_missing(
+    engine: Engine, store: ScoreStore, pending: pl.DataFrame, *, progress: Progress | None = None
+) -> None:
+    """Score what is not in the store; each batch is kept before the next begins."""
+    key_of = dict(zip(pending["request"].to_list(), prompt_keys(pending), strict=True))
+    known = store.has(list(key_of.values()))
+    done = {request for request, key in key_of.items() if key in known}
+    finished, total = len(done), len(pending)
+    if progress:
+        progress(finished, total)
+    if finished == total:
+        return
+    for tokens in engine.score(pending, done=done):
+        requests = tokens["request"].to_list()
+        store.add([key_of[request] for request in requests], tokens)
+        finished += sum(request not in done for request in requests)
+        if progress:
+            progress(finished, total)
+
+
+def read_tokens(store: ScoreStore, prompts: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Rows of TOKENS for every prompt, in order, some thousands at a time."""
+    for part in prompts.iter_slices(READ_ROWS):
+        yield store.read(part["request"].to_list(), prompt_keys(part))
