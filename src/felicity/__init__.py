@@ -1,1 +1,40 @@
-"""felicity: what a language model finds acceptable, measured and defended."""
+"""felicity: what language models find acceptable, measured and defended.
+
+>>> import felicity as fe
+>>> lm = fe.model("smollm2")
+>>> lm.score("The cats annoy Tim.").columns
+['text', 'lp', 'n_tokens']
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from felicity.core.errors import FelicityError as FelicityError
+    from felicity.core.policy import Policy as Policy
+    from felicity.run.evaluate import Run as Run
+    from felicity.run.evaluate import evaluate as evaluate
+    from felicity.run.evaluate import read_run as read_run
+    from felicity.run.model import Model as Model
+    from felicity.run.model import open_model as model
+
+# Loaded when first used, so that `import felicity` and `felicity --help` answer at once.
+_PUBLIC = {
+    "FelicityError": ("felicity.core.errors", "FelicityError"),
+    "Model": ("felicity.run.model", "Model"),
+    "Policy": ("felicity.core.policy", "Policy"),
+    "Run": ("felicity.run.evaluate", "Run"),
+    "evaluate": ("felicity.run.evaluate", "evaluate"),
+    "model": ("felicity.run.model", "open_model"),
+    "read_run": ("felicity.run.evaluate", "read_run"),
+}
+__all__ = ["FelicityError", "Model", "Policy", "Run", "evaluate", "model", "read_run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("felicity")
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'felicity' has no attribute '{name}'")
+    module, attribute = _PUBLIC[name]
+    return getattr(import_module(module), attribute)

@@ -61,6 +61,25 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], No
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+@contextmanager
+def step_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar for long preparations, told (step, done, total); each new step is a bar of its own."""
+    if quiet:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+    tasks: dict[str, TaskID] = {}
+    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=err) as bar:
+
+        def update(step: str, done: int, total: int) -> None:
+            if step not in tasks:
+                tasks[step] = bar.add_task(step, total=None)
+            bar.update(tasks[step], completed=done, total=total or None)
+
+        yield update
+
+
 def _plain(value: Any) -> str:
     from rich.markup import escape
 

@@ -28,10 +28,10 @@ class EngineInfo:
     dtype: str
     parameters: int
     vocabulary: int
-    window: int
+    window: int | None
     noise: float
     can: tuple[str, ...] = ("score",)
-    notes: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> str:

@@ -91,6 +91,11 @@ def check_schema(frame: pl.DataFrame, schema: Schema, name: str) -> pl.DataFrame
     return frame
 
 
+def conform(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
+    """The columns of `schema`, in its order and types."""
+    return frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+
+
 def empty_table(schema: Schema) -> pl.DataFrame:
     """A table with these columns and no rows."""
     return pl.DataFrame(schema=schema)

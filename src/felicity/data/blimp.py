@@ -6,6 +6,7 @@ import polars as pl
 
 from felicity.core.errors import BadInput, FelicityError
 from felicity.core.files import cache_folder, data_folder, replacing_folder
+from felicity.core.schemas import conform
 from felicity.data.pairs import ITEM_SCHEMA
 from felicity.data.tables import Table, read_table
 
@@ -84,15 +85,14 @@ def _items(table: Table, uid: str) -> pl.DataFrame:
         "phenomenon": [PHENOMENA.get(term, term) for term in terms],
         "line": table.lines,
     }
-    return pl.concat(
-        [
-            pl.DataFrame(
-                shared
-                | {
-                    "condition": [condition] * len(numbers),
-                    "text": table.column(f"sentence_{condition}", option=condition),
-                }
-            ).select(pl.col(name).cast(dtype) for name, dtype in ITEM_SCHEMA.items())
-            for condition in ("good", "bad")
-        ]
-    )
+    sides = [
+        pl.DataFrame(
+            shared
+            | {
+                "condition": [condition] * len(numbers),
+                "text": table.column(f"sentence_{condition}", option=condition),
+            }
+        )
+        for condition in ("good", "bad")
+    ]
+    return conform(pl.concat(sides), ITEM_SCHEMA)

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from felicity.core.schemas import CONTEXTS, REQUESTS, empty_table
+from felicity.core.schemas import CONTEXTS, REQUESTS, conform, empty_table
 
 
 def build_requests(items: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -19,7 +19,7 @@ def build_requests(items: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         pl.lit(None, dtype=pl.String).alias("context"),
         "text",
     )
-    return requests.select(REQUESTS), empty_table(CONTEXTS)
+    return conform(requests, REQUESTS), empty_table(CONTEXTS)
 
 
 def build_prompts(requests: pl.DataFrame, contexts: pl.DataFrame) -> pl.DataFrame:

@@ -1,8 +1,8 @@
 """Hugging Face causal models: log p(token | everything before it)."""
 
+import sys
 from collections.abc import Collection, Iterator
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,13 @@ import polars as pl
 from felicity.core.engine import EngineInfo
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
-from felicity.core.schemas import ENCODINGS, TOKENS
+from felicity.core.schemas import ENCODINGS, TOKENS, conform
 from felicity.engines.batches import BATCH_TOKENS, plan_batches, score_batch
+from felicity.engines.describe import ModelDescription
+from felicity.engines.digests import fingerprint_tokenizer, fingerprint_weights
 from felicity.engines.encoding import Encoded, Encoder
+from felicity.engines.loading import load_causal, load_tokenizer
+from felicity.engines.sources import ModelSource
 
 # Nats by which re-batching may move a sentence's sum in float32; a property test holds it.
 NOISE = 1e-4
@@ -25,19 +29,14 @@ class CausalEngine:
 
     def __init__(
         self,
-        folder: Path,
+        source: ModelSource,
+        description: ModelDescription,
         *,
-        name: str,
-        weights: str,
-        tokenizer_digest: str,
-        description: dict[str, Any],
         policy: Policy,
         device: str = "auto",
         batch_tokens: int = BATCH_TOKENS,
     ) -> None:
-        self._folder = folder
-        self._name = name
-        self._digests = (weights, tokenizer_digest)
+        self._source = source
         self._description = description
         self._policy = policy
         self._device = device
@@ -46,34 +45,32 @@ class CausalEngine:
     @cached_property
     def encoder(self) -> Encoder:
         """The tokenizer under the policy."""
-        from felicity.engines.loading import load_tokenizer
-
-        tokenizer = load_tokenizer(self._folder, name=self._name)
-        return Encoder.build(tokenizer, self._policy, window=self._description["window"], name=self._name)
+        tokenizer = load_tokenizer(self._source.folder, name=self._source.name)
+        return Encoder.build(
+            tokenizer, self._policy, window=self._description.window or sys.maxsize, name=self._source.name
+        )
 
     @cached_property
     def model(self) -> Any:
         """The model in evaluation mode, in float32."""
-        from felicity.engines.loading import load_causal
-
-        return load_causal(self._folder, name=self._name, device=self._device)
+        return load_causal(self._source.folder, name=self._source.name, device=self._device)
 
     @cached_property
     def info(self) -> EngineInfo:
         """What the model is and how it will be asked, without its weights."""
-        weights, tokenizer = self._digests
         return EngineInfo(
-            name=self._name,
+            name=self._source.name,
             family="causal",
             kind="left-to-right",
-            weights=weights,
-            tokenizer=tokenizer,
+            weights=fingerprint_weights(self._source.folder),
+            tokenizer=fingerprint_tokenizer(self._source.folder),
             policy=self.encoder.policy.as_dict(),
             dtype="float32",
-            parameters=self._description["parameters"],
-            vocabulary=self._description["vocabulary"],
-            window=self._description["window"],
+            parameters=self._description.parameters,
+            vocabulary=len(self.encoder.tokenizer),
+            window=self._description.window,
             noise=NOISE,
+            notes=self._source.details,
         )
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
@@ -88,7 +85,7 @@ class CausalEngine:
         """
         for chunk in prompts.iter_slices(CHUNK):
             encoded = self.encoder.encode(chunk)
-            refuse_overlong(encoded, self.encoder.window, self._name)
+            refuse_overlong(encoded, self.encoder.window, self._source.name)
             finished = np.array([request in done for request in encoded.request], dtype=bool)
             batches = plan_batches(encoded.lengths, budget=self._batch_tokens)
             for batch in (batch for batch in batches if not finished[batch].all()):
@@ -124,7 +121,7 @@ class CausalEngine:
         pieces = self.encoder.tokenizer.convert_ids_to_tokens(encoded.ids[places].tolist())
         if np.isinf(logprobs).any() or np.isnan(logprobs).any():
             raise NotPossible(
-                f"'{self._name}' gave a log-probability that is not a number; its weights may be damaged."
+                f"'{self._source.name}' gave a log-probability that is no number; are its weights whole?"
             )
         flat = pl.DataFrame(
             {
@@ -137,7 +134,7 @@ class CausalEngine:
         )
         lists = flat.group_by("row", maintain_order=True).agg("tokens", "start", "end", "logprob")
         requests = pl.Series("request", [encoded.request[i] for i in batch])
-        return lists.with_columns(requests.gather(lists["row"])).select(TOKENS)
+        return conform(lists.with_columns(requests.gather(lists["row"])), TOKENS)
 
 
 def refuse_overlong(encoded: Encoded, window: int, name: str) -> None:

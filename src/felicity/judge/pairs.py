@@ -3,7 +3,7 @@
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.schemas import JUDGEMENTS
+from felicity.core.schemas import JUDGEMENTS, conform
 
 RULE = "pair"
 
@@ -38,7 +38,7 @@ def judge_pairs(items: pl.DataFrame, requests: pl.DataFrame, scores: pl.DataFram
         margin.alias("margin"),
         (margin.abs() > pl.col("good_error") + pl.col("bad_error")).alias("stable"),
     )
-    return judged.select(JUDGEMENTS)
+    return conform(judged, JUDGEMENTS)
 
 
 def _refuse_gaps(paired: pl.DataFrame) -> None:

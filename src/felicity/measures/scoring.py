@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible
-from felicity.core.schemas import SCORES
+from felicity.core.schemas import SCORES, conform
 from felicity.measures.sentence import MEASURES, UNIGRAM_MEASURES, Totals
 from felicity.measures.unigram import Unigram
 
@@ -44,7 +44,7 @@ def score_measures(
         parts.append(
             pl.DataFrame({"request": tokens["request"], "measure": name, "value": value, "error": error})
         )
-    scores = pl.concat(parts).select(pl.col(name).cast(dtype) for name, dtype in SCORES.items())
+    scores = conform(pl.concat(parts), SCORES)
     unseen = 0 if unigram is None else unigram.unseen(tokens["tokens"].explode(empty_as_null=False))
     return Scored(scores, unseen)
 

@@ -39,13 +39,15 @@ def audit_requests(requests: pl.DataFrame, encodings: pl.DataFrame) -> pl.DataFr
     return pl.DataFrame(rows, schema=AUDIT, orient="row")
 
 
-def refuse_overlong(requests: pl.DataFrame, encodings: pl.DataFrame, *, model: str, window: int) -> None:
+def refuse_overlong(
+    requests: pl.DataFrame, encodings: pl.DataFrame, *, model: str, window: int | None
+) -> None:
     """Stop before a run that would have to cut a text.
 
     Raises BadInput naming the first text and what to do.
     """
     over = requests.join(encodings.filter(pl.col("n_over") > 0), on="request")
-    if over.is_empty():
+    if over.is_empty() or window is None:
         return
     first = over.row(0, named=True)
     can_drop = first["context"] is not None and first["n_dropped"] == 0

@@ -21,6 +21,7 @@ from felicity.core.schemas import (
     TOKENS,
     Schema,
     check_schema,
+    conform,
 )
 
 MANIFEST = "manifest.json"
@@ -72,7 +73,7 @@ class RunFolder:
             form = pl.DataFrame(schema=schema).to_arrow().schema
             with pq.ParquetWriter(part, form, compression="zstd") as writer:
                 for frame in frames:
-                    writer.write_table(frame.select(schema).to_arrow().cast(form))
+                    writer.write_table(conform(frame, schema).to_arrow().cast(form))
 
     def read(self, name: str) -> pl.DataFrame:
         """Read one table back.
@@ -88,7 +89,7 @@ class RunFolder:
         import pyarrow.parquet as pq
 
         for batch in pq.ParquetFile(self.file(name)).iter_batches(batch_size=PART_ROWS):
-            yield pl.DataFrame(pl.from_arrow(batch)).select(TABLES[name])
+            yield conform(pl.DataFrame(pl.from_arrow(batch)), TABLES[name])
 
     def read_file(self, path: Path, sheet: Schema | None = None) -> pl.DataFrame:
         """Read a file of this folder, CSV where a `sheet` schema is given.

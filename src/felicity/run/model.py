@@ -1,6 +1,6 @@
 """A model as a person uses it: texts in, frames out, what was scored before not scored again."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
@@ -73,7 +73,7 @@ def open_model(
     policy: Policy | None = None,
     device: str = "auto",
     cache: bool = True,
-    batch_tokens: int | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Model:
     """A model by name, folder, hub name or .gguf file.
 
@@ -81,7 +81,7 @@ def open_model(
     >>> fe.model("smollm2").info.family
     'causal'
     """
-    engine = open_engine(spec, policy=policy or Policy(), device=device, batch_tokens=batch_tokens)
+    engine = open_engine(spec, policy=policy or Policy(), device=device, progress=progress)
     return Model(engine, spec=spec, cache=cache)
 
 

@@ -1,0 +1,77 @@
+"""felicity models: which models are at hand, fetch one, say what one is."""
+
+from typing import Annotated
+
+import typer
+
+from felicity.cli.options import Bos, Casing, Compat, Eos, Join, Json, Overflow, Quiet, build_policy
+from felicity.cli.terminal import out, print_json, print_rows, step_bar
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, fetch and describe models.")
+Name = Annotated[str, typer.Argument(metavar="MODEL", help="smollm2, a folder, a hub name, or a .gguf file.")]
+
+
+@app.command("ls")
+def ls(json: Json = False) -> None:
+    """List the built-in model and those in the cache.
+
+    \b
+    Examples:
+      felicity models ls
+    """
+    from felicity.engines.sources import list_models
+
+    rows = list_models()
+    print_json(rows) if json else print_rows(rows)
+
+
+@app.command()
+def get(name: Name, json: Json = False, quiet: Quiet = False) -> None:
+    """Fetch a model into the cache, and convert it where that is needed.
+
+    \b
+    Examples:
+      felicity models get smollm2
+      felicity models get ./SmolLM2-135M-Instruct.Q4_1.gguf
+    """
+    from felicity.engines.sources import resolve_source
+
+    with step_bar(quiet=quiet or json) as progress:
+        source = resolve_source(name, progress=progress)
+    if json:
+        print_json({"name": source.name, "folder": str(source.folder), "origin": source.origin})
+    else:
+        out.print(f"{source.name}: {source.folder}", soft_wrap=True)
+
+
+@app.command()
+def info(
+    name: Name,
+    bos: Bos = None,
+    eos: Eos = None,
+    join: Join = None,
+    overflow: Overflow = None,
+    casing: Casing = None,
+    compat: Compat = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a model is: family, parameters, window, what it can do, and the policy it will get.
+
+    \b
+    Examples:
+      felicity models info smollm2
+      felicity models info gpt2 --compat minicons --json
+    """
+    from felicity.engines.families import open_engine
+
+    policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
+    with step_bar(quiet=quiet or json) as progress:
+        told = open_engine(name, policy=policy, progress=progress).info.as_dict()
+    if json:
+        print_json(told)
+        return
+    rows = [(key, value) for key, value in told.items() if key not in ("policy", "notes", "can")]
+    rows += [(f"policy.{key}", repr(value)) for key, value in told["policy"].items()]
+    rows += [("can", ", ".join(told["can"]))]
+    print_rows([{"field": key, "value": value} for key, value in rows])
