@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from felicity.core.engine import EngineInfo
 
 BAR_WIDTH = 32
-BITS_PER_CELL = 0.5
 
 
 def judge(
@@ -77,21 +76,22 @@ def judge(
 
 
 def _print_result(result: dict[str, Any], info: "EngineInfo") -> None:
+    worst = min(value for row in result["sentences"] for value in row["logprob"] if value is not None)
     for label, row in zip("AB", result["sentences"], strict=True):
-        out.print(f"\n[bold]{label}[/]  lp {row['lp']:.3f}")
-        _print_bars(row)
+        out.print(f"\n[bold]{label}[/]  lp {row['lp']:.3f} nats")
+        _print_bars(row, worst)
     margin = f"margin {result['margin_nats']:+.3f} nats ({result['margin_bits']:+.3f} bits)"
     verdict = result["verdict"]
     say = "The two are equally acceptable" if verdict == "tie" else f"[bold]{verdict}[/] is more acceptable"
     doubt = "" if result["stable"] else ", within numerical noise"
-    out.print(f"\n{say} to {info.name}: {margin}{doubt}.")
+    out.print(f"\n{say} to {info.name}: {margin}{doubt}.", soft_wrap=True)
     if any(value is None for row in result["sentences"] for value in row["logprob"]):
         out.print(
             "A first token has nothing before it and was left out of the sum (--bos gives it a begin token)."
         )
 
 
-def _print_bars(row: dict[str, Any]) -> None:
+def _print_bars(row: dict[str, Any], worst: float) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -107,7 +107,7 @@ def _print_bars(row: dict[str, Any]) -> None:
             table.add_row(escape(piece), "unscored", "")
             continue
         bits = to_bits(-value)
-        cells = min(BAR_WIDTH, max(0, round(bits / BITS_PER_CELL)))
+        cells = round(BAR_WIDTH * value / worst) if worst else 0
         colour = "red" if bits > 10 else "yellow" if bits > 5 else "green"
         table.add_row(escape(piece), f"{bits:.2f} bits", f"[{colour}]{'█' * cells}[/]")
     out.print(table)

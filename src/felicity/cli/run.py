@@ -109,7 +109,9 @@ def print_audit(audit: "pl.DataFrame") -> None:
     if not met:
         err.print("Audit: nothing that would bias the result.")
     for row in met:
-        err.print(f"Audit: {row['check']}: {row['count']:,} of {row['of']:,} ({row['meaning']})")
+        err.print(
+            f"Audit: {row['check']}: {row['count']:,} of {row['of']:,} ({row['meaning']})", soft_wrap=True
+        )
 
 
 def summarize(done: "Run", folder: Path, page: Path | None) -> dict[str, Any]:
@@ -132,5 +134,6 @@ def _print_summary(done: "Run") -> None:
             out.print(
                 f"Accuracy {meaning}: [bold]{100 * row['accuracy']:.1f}[/] "
                 f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), n {row['n']:,}, "
-                f"{row['ties']:,} ties, {row['unstable']:,} within numerical noise"
+                f"{row['ties']:,} ties, {row['unstable']:,} within numerical noise",
+                soft_wrap=True,
             )

@@ -113,7 +113,8 @@ def _evaluate(
     for name, table in (("items", items), ("contexts", contexts), ("requests", requests), ("audit", audit)):
         folder.write(name, table)
     pending = _pending(lm, folder, prompts)
-    lm.score_all(pending, progress=progress)
+    scored = lm.score_all(pending, progress=progress)
+    manifest["scored"] = {"texts": len(prompts), "now": scored}
     folder.write_parts("tokens", TOKENS, read_tokens(lm.store, prompts))
     finish_run(folder, manifest, noise=lm.info.noise, counts=counts, seed=seed)
     (folder.path / PENDING).unlink(missing_ok=True)

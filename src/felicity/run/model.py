@@ -62,9 +62,9 @@ class Model:
         scored = pl.concat(list(read_tokens(self.store, prompts)))
         return scored.select(prompts["text"], "tokens", "start", "end", "logprob")
 
-    def score_all(self, pending: pl.DataFrame, *, progress: Progress | None = None) -> None:
-        """Score prompts into the store, from where it stopped."""
-        score_missing(self.engine, self.store, pending, progress=progress)
+    def score_all(self, pending: pl.DataFrame, *, progress: Progress | None = None) -> int:
+        """Score prompts into the store, from where it stopped; how many texts that took."""
+        return score_missing(self.engine, self.store, pending, progress=progress)
 
 
 def open_model(

@@ -26,8 +26,8 @@ def find_missing(store: ScoreStore, prompts: pl.DataFrame) -> pl.DataFrame:
 
 def score_missing(
     engine: Engine, store: ScoreStore, pending: pl.DataFrame, *, progress: Progress | None = None
-) -> None:
-    """Score what is not in the store; each batch is kept before the next begins."""
+) -> int:
+    """Score what is not in the store, each batch kept before the next begins; how many texts were scored."""
     key_of = dict(zip(pending["request"].to_list(), prompt_keys(pending), strict=True))
     known = store.has(list(key_of.values()))
     done = {request for request, key in key_of.items() if key in known}
@@ -35,13 +35,16 @@ def score_missing(
     if progress:
         progress(finished, total)
     if finished == total:
-        return
+        return 0
+    scored = 0
     for tokens in engine.score(pending, done=done):
         requests = tokens["request"].to_list()
         store.add([key_of[request] for request in requests], tokens)
+        scored += len(requests)
         finished += sum(request not in done for request in requests)
         if progress:
             progress(finished, total)
+    return scored
 
 
 def read_tokens(store: ScoreStore, prompts: pl.DataFrame) -> Iterator[pl.DataFrame]:

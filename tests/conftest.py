@@ -1,0 +1,143 @@
+"""What the tests share: a tiny model made on the spot, the default model, published data, the CLI."""
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from felicity.core.files import cache_folder
+
+ROOT = Path(__file__).parents[1]
+USER_CACHE = cache_folder()
+TINY_WINDOW = 64
+
+
+def find_data() -> Path | None:
+    """The published data: `$FELICITY_DATA`, else the folder beside the repository, if there."""
+    named = os.environ.get("FELICITY_DATA")
+    folder = Path(named) if named else ROOT.parent / "shared" / "data"
+    return folder.resolve() if folder.is_dir() else None
+
+
+DATA = find_data()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Scores of the tests stay out of the user's cache; the models in it are used."""
+    folder = tmp_path_factory.mktemp("cache")
+    (USER_CACHE / "models").mkdir(parents=True, exist_ok=True)
+    (folder / "models").symlink_to(USER_CACHE / "models")
+    os.environ["FELICITY_CACHE"] = str(folder)
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    if DATA:
+        os.environ["FELICITY_DATA"] = str(DATA)
+    return folder
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of this test's own, without models or scores."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("FELICITY_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def published() -> Callable[[str], Path]:
+    """A file or folder of the published data; skips where there is none, fails where it lacks the file."""
+
+    def find(name: str) -> Path:
+        if DATA is None:
+            pytest.skip("the published data is not here; set FELICITY_DATA to its folder")
+        path = DATA / name
+        if not path.exists():
+            pytest.fail(f"the published data lacks {name}")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a small random GPT-2 and a byte-level tokenizer trained on a few sentences."""
+    return make_tiny_model(tmp_path_factory.mktemp("tiny") / "tiny-gpt2", seed=1)
+
+
+def make_tiny_model(folder: Path, *, seed: int, width: int = 32, layers: int = 2) -> Path:
+    """Write a random GPT-2 with a window of 64 tokens."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    corpus = [
+        "The cats annoy Tim.",
+        "The cat annoys Tim.",
+        "No dog has ever barked here.",
+        "She saw herself.",
+    ]
+    tokenizer.train_from_iterator(corpus, trainer)
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<|endoftext|>", eos_token="<|endoftext|>"
+    )
+    torch.manual_seed(seed)
+    config = GPT2Config(
+        vocab_size=len(fast),
+        n_positions=TINY_WINDOW,
+        n_embd=32,
+        n_layer=2,
+        n_head=2,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    fast.save_pretrained(folder)
+    return folder
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    """Call the command line in this process."""
+    from felicity.cli.app import main
+
+    def call(*arguments: object) -> Answer:
+        monkeypatch.setattr(sys, "argv", ["felicity", *map(str, arguments)])
+        capsys.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else 1 if stop.code else 0
+        said = capsys.readouterr()
+        return Answer(code, said.out, said.err)
+
+    return call
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """With the published data here, a test that skips for want of it is a failure."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = reporter.stats.get("skipped", []) if reporter else []
+    if DATA is not None and any("published data" in str(report.longrepr) for report in skipped):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,100 @@
+"""A run killed at any moment goes on where it stopped and ends with the very same tables."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.conftest import make_tiny_model
+
+N_PAIRS = 900
+TABLES = ("items", "requests", "tokens", "scores", "judgements")
+
+
+def write_pairs(path: Path) -> Path:
+    rng = random.Random(0)
+    words = [
+        "the",
+        "cat",
+        "dog",
+        "saw",
+        "barked",
+        "here",
+        "Tim",
+        "annoys",
+        "annoy",
+        "herself",
+        "ever",
+        "no",
+        "She",
+        "has",
+    ]
+    rows = [
+        f"s{i % 3},{' '.join(rng.choices(words, k=14))} {i}.,{' '.join(rng.choices(words, k=14))} {i}."
+        for i in range(N_PAIRS)
+    ]
+    path.write_text("suite,good,bad\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def start(pairs: Path, model: Path, folder: Path, cache: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "felicity", "run", str(pairs), "-m", str(model), "-o", str(folder)]
+    environment = os.environ | {"FELICITY_CACHE": str(cache)}
+    return subprocess.Popen([*command, "--no-report", "--quiet"], env=environment, stdout=subprocess.DEVNULL)
+
+
+def kept(cache: Path) -> int:
+    """Texts in the score cache."""
+    for path in cache.glob("scores/*.sqlite"):
+        try:
+            with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as database:
+                return int(database.execute("SELECT count(*) FROM score").fetchone()[0])
+        except sqlite3.OperationalError:
+            return 0
+    return 0
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_and_gives_equal_tables(tmp_path: Path) -> None:
+    model = make_tiny_model(tmp_path / "model", seed=2, width=256, layers=6)
+    pairs = write_pairs(tmp_path / "pairs.csv")
+    unbroken = start(pairs, model, tmp_path / "unbroken", tmp_path / "cache-1")
+    assert unbroken.wait(timeout=300) == 0
+
+    rng = random.Random(5)
+    cache, folder = tmp_path / "cache-2", tmp_path / "broken"
+    counts = [0]
+    for _ in range(4):
+        process = start(pairs, model, folder, cache)
+        wanted = counts[-1] + rng.randrange(1, 400)
+        while process.poll() is None and kept(cache) < wanted:
+            time.sleep(0.01)
+        time.sleep(rng.random() * 0.3)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        counts.append(kept(cache))
+        assert not (folder / "estimates.csv").exists()
+    assert counts == sorted(counts)
+    assert 0 < counts[-1] < 2 * N_PAIRS
+
+    last = start(pairs, model, folder, cache)
+    assert last.wait(timeout=300) == 0
+    for name in TABLES:
+        broken = pl.read_parquet(folder / f"{name}.parquet")
+        assert broken.equals(pl.read_parquet(tmp_path / "unbroken" / f"{name}.parquet")), name
+    assert (folder / "estimates.csv").read_bytes() == (tmp_path / "unbroken" / "estimates.csv").read_bytes()
+    # What was kept before the last start was not scored again.
+    import json
+
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["scored"] == {"texts": 2 * N_PAIRS, "now": 2 * N_PAIRS - counts[-1]}
+    assert not [
+        path for path in folder.iterdir() if path.name.startswith(".") or path.name == "pending.parquet"
+    ]

@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from felicity.core.engine import EngineInfo
+from felicity.core.errors import FelicityError
+from felicity.core.policy import Policy
+from felicity.core.schemas import TOKENS
+from felicity.run.store import ScoreStore, prompt_keys
+
+
+def info(**changes: object) -> EngineInfo:
+    fields: dict[str, object] = {
+        "name": "m",
+        "family": "causal",
+        "kind": "left-to-right",
+        "weights": "w",
+        "tokenizer": "t",
+        "policy": Policy().as_dict(),
+        "dtype": "float32",
+        "parameters": 1,
+        "vocabulary": 1,
+        "window": 8,
+        "noise": 1e-4,
+    }
+    return EngineInfo(**(fields | changes))  # type: ignore[arg-type]
+
+
+def prompts(*texts: str, context: str | None = None) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "request": [f"r{i}" for i in range(len(texts))],
+            "context_text": [context] * len(texts),
+            "text": texts,
+        },
+        schema_overrides={"context_text": pl.String},
+    )
+
+
+def tokens(*rows: tuple[str, list[str], list[float | None]]) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "request": [row[0] for row in rows],
+            "tokens": [row[1] for row in rows],
+            "start": [list(range(len(row[1]))) for row in rows],
+            "end": [list(range(1, len(row[1]) + 1)) for row in rows],
+            "logprob": [row[2] for row in rows],
+        },
+        schema=TOKENS,
+    )
+
+
+def test_what_is_added_comes_back_in_the_order_asked(tmp_path: Path) -> None:
+    store = ScoreStore(tmp_path / "s.sqlite", info())
+    asked = prompts("one", "two")
+    scored = tokens(("r0", ["o", "ne"], [-1.5, -2.25]), ("r1", ['"', "\n", "🙂"], [None, -1.0, -0.5]))
+    store.add(prompt_keys(asked), scored)
+    assert store.read(["r0", "r1"], prompt_keys(asked)).equals(scored)
+    back = store.read(["x", "y", "z"], prompt_keys(asked)[::-1] + prompt_keys(asked)[:1])
+    assert back["tokens"].to_list() == [['"', "\n", "🙂"], ["o", "ne"], ["o", "ne"]]
+
+
+def test_the_first_score_of_a_text_stays(tmp_path: Path) -> None:
+    store = ScoreStore(tmp_path / "s.sqlite", info())
+    key = prompt_keys(prompts("one"))
+    store.add(key, tokens(("r0", ["one"], [-1.0])))
+    store.add(key, tokens(("r0", ["one"], [-9.0])))
+    assert store.read(["r0"], key)["logprob"].to_list() == [[-1.0]]
+
+
+def test_the_context_is_part_of_the_key_and_no_context_is_an_empty_one() -> None:
+    keys = {prompt_keys(prompts("one"))[0], prompt_keys(prompts("one", context="Before."))[0]}
+    assert len(keys) == 2
+    assert prompt_keys(prompts("one", context=""))[0] in keys
+    assert prompt_keys(prompts("b", context="a")) != prompt_keys(prompts("", context="ab"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"weights": "other"},
+        {"tokenizer": "other"},
+        {"policy": Policy(bos="none").as_dict()},
+        {"dtype": "bfloat16"},
+    ],
+)
+def test_another_model_policy_or_dtype_never_shares_scores(
+    own_cache: Path, change: dict[str, object]
+) -> None:
+    key = prompt_keys(prompts(str(change)))
+    ScoreStore.shared(info()).add(key, tokens(("r0", ["one"], [-1.0])))
+    assert ScoreStore.shared(info()).has(key) == set(key)
+    assert ScoreStore.shared(info(**change)).has(key) == set()
+
+
+def test_the_name_alone_does_not_part_two_models() -> None:
+    assert info(name="a").key == info(name="b").key
+
+
+def test_a_damaged_store_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    path.write_bytes(b"this is no database" * 100)
+    with pytest.raises(FelicityError, match=r"Cannot use the score cache .*s.sqlite"):
+        ScoreStore(path, info())
