@@ -4,8 +4,10 @@ from collections import Counter
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
+from felicity.core.errors import BadInput
 from felicity.engines.folders import read_config, read_tensors, weight_files
 
 WINDOWS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length")
@@ -13,6 +15,9 @@ WINDOWS = ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "se
 BUFFERS = ("masked_bias", "rotary_emb.inv_freq", "position_ids")
 MASKS = ("attn.bias", "attention.bias")
 MASK_SIDES = 4
+
+# What safetensors calls the types of torch.
+DTYPES = {"torch.float32": "F32", "torch.float16": "F16", "torch.bfloat16": "BF16", "torch.float64": "F64"}
 
 Tensors = dict[str, tuple[str, tuple[int, ...]]]
 
@@ -60,6 +65,29 @@ def _read_all(files: list[Path]) -> Tensors:
     for file in files:
         if file.suffix == ".safetensors":
             tensors |= read_tensors(file)
+        elif file.suffix == ".bin":
+            tensors |= _read_pickled(file)
+    return tensors
+
+
+def _read_pickled(path: Path) -> Tensors:
+    """Type and shape of every tensor in a .bin file, those that share their numbers once.
+
+    Raises BadInput where the file is damaged.
+    """
+    import torch
+
+    try:
+        content = torch.load(path, map_location="meta", weights_only=True)
+    except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
+        raise BadInput(f"{path} is damaged or no weights file; fetch or save it again.") from error
+    tensors: Tensors = {}
+    seen = set()
+    for name, tensor in content.items():
+        storage = tensor.untyped_storage()._cdata
+        if storage not in seen:
+            tensors[name] = (DTYPES.get(str(tensor.dtype), str(tensor.dtype)), tuple(tensor.shape))
+        seen.add(storage)
     return tensors
 
 

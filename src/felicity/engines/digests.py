@@ -11,10 +11,12 @@ from pathlib import Path
 from felicity.core.errors import BadInput, FelicityError
 from felicity.core.files import cache_folder, replacing
 from felicity.core.ids import fingerprint, hash_file
-from felicity.engines.folders import tokenizer_files, weight_files
+from felicity.engines.folders import read_config, tokenizer_files, weight_files
 
 # A file changed again within the clock's grain would look unchanged: too young to be remembered.
 SETTLED_SECONDS = 2.0
+# Parts of a configuration that tell where it came from and decide nothing.
+PROVENANCE = ("_name_or_path", "_commit_hash", "transformers_version")
 
 
 def fingerprint_weights(folder: Path) -> str:
@@ -22,7 +24,8 @@ def fingerprint_weights(folder: Path) -> str:
 
     Raises BadInput where the folder has no weights.
     """
-    return _fingerprint_files([folder / "config.json", *weight_files(folder)])
+    config = {name: value for name, value in read_config(folder).items() if name not in PROVENANCE}
+    return fingerprint([config, *_digests(weight_files(folder))])
 
 
 def fingerprint_tokenizer(folder: Path) -> str:
@@ -30,7 +33,7 @@ def fingerprint_tokenizer(folder: Path) -> str:
 
     Raises BadInput where the folder has no tokenizer.
     """
-    return _fingerprint_files(tokenizer_files(folder))
+    return fingerprint(_digests(tokenizer_files(folder)))
 
 
 def remember_digest(path: Path) -> str:
@@ -52,8 +55,8 @@ def remember_digest(path: Path) -> str:
     return digest
 
 
-def _fingerprint_files(files: list[Path]) -> str:
-    return fingerprint([[file.name, remember_digest(file)] for file in files])
+def _digests(files: list[Path]) -> list[list[str]]:
+    return [[file.name, remember_digest(file)] for file in files]
 
 
 def _remember(memory: Path, digest: str) -> None:

@@ -28,7 +28,6 @@ TOKENIZER_EXTRAS = (
     "special_tokens_map.json",
     "added_tokens.json",
     "merges.txt",
-    "config.json",
 )
 # These read bytes or characters and need no vocabulary.
 BARE_TOKENIZERS = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")

@@ -1,57 +1,81 @@
 """A GGUF file made into a folder that transformers loads: float32 weights and a right tokenizer.
 
 transformers reads the file (its architectures are the ones that work); what it loses is put back or
-refused here. Conversion is done once, since unpacking quantized weights takes most of a minute.
+refused here. It is done once, since reading quantized weights takes half a minute.
 """
 
+import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from felicity.core.errors import NotPossible
+from safetensors import SafetensorError
+
+from felicity.core.errors import FelicityError, NotPossible
+from felicity.engines.gguf_file import GgufFacts, read_gguf
 from felicity.engines.gguf_tokenizer import repair_tokenizer
 from felicity.engines.progress import Progress, no_progress
 
 # Numbers the way of converting: a model converted in another way is converted again.
-RECIPE = 1
+RECIPE = 2
+FLOAT32_BYTES = 4
+TOKENIZER_ROOM = 50_000_000
 
 
-def convert_gguf(path: Path, folder: Path, *, progress: Progress = no_progress) -> dict[str, str]:
-    """Write the model of a GGUF file into `folder`; notes on what a user should know of it.
+def room_for(path: Path) -> int:
+    """Bytes that the conversion of a GGUF file will take on the disk, about."""
+    return read_gguf(path).parameters * FLOAT32_BYTES + TOKENIZER_ROOM
 
-    Raises NotPossible where transformers cannot read its architecture.
+
+def convert_gguf(path: Path, folder: Path, *, progress: Progress = no_progress) -> dict[str, Any]:
+    """Write the model of a GGUF file into `folder`; `notes` tells what a user should know of it.
+
+    Raises BadInput where the file is damaged, NotPossible where transformers cannot read its
+    architecture, FelicityError where the folder cannot be written.
     """
     step = f"convert {path.name}"
     progress(step, 0, 0)
-    facts = read_facts(path)
+    facts = read_gguf(path)
+    with _hear_transformers(step, progress):
+        tokenizer, model = _load(path, facts)
+        notes = repair_tokenizer(tokenizer, model=facts.tokenizer, rule=facts.splitting)
+        try:
+            model.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+        except SafetensorError as error:
+            raise FelicityError(f"Cannot write the weights into {folder}: {error}.") from error
+    made_with = {name: version(name) for name in ("transformers", "gguf")}
+    return {"notes": notes, "made_with": made_with}
+
+
+def _load(path: Path, facts: GgufFacts) -> tuple[Any, Any]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
-    with _quiet_transformers(step, progress):
+    load: Any = AutoModelForCausalLM.from_pretrained
+    try:
         tokenizer = AutoTokenizer.from_pretrained(**place)
-        notes = repair_tokenizer(
-            tokenizer, model=facts["tokenizer.ggml.model"], pre=facts["tokenizer.ggml.pre"]
+        model, report = load(**place, dtype=torch.float32, output_loading_info=True)
+    except Exception as error:
+        # transformers raises whatever its parts raise.
+        reason = " ".join(str(error).split())[:160].rstrip(".")
+        raise NotPossible(
+            f"transformers {version('transformers')} cannot read {path}, a GGUF file of architecture "
+            f"'{facts.architecture}' ({reason}); give -m the model's original folder."
+        ) from error
+    missing = sorted([*report["missing_keys"], *map(str, report["mismatched_keys"])])
+    if missing:
+        raise NotPossible(
+            f"{path} lacks {len(missing)} weights of {type(model).__name__} ({missing[0]}, ...), which "
+            "would be random; give -m the model's original folder."
         )
-        load: Any = AutoModelForCausalLM.from_pretrained
-        model, loading = load(**place, dtype=torch.float32, output_loading_info=True)
-        if loading["missing_keys"] or loading["mismatched_keys"]:
-            raise NotPossible(f"{path} lacks weights that {type(model).__name__} needs.")
-        _forget_quantization(model)
-        model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-    return notes
-
-
-def read_facts(path: Path) -> dict[str, str]:
-    """What the header says."""
-    from gguf import GGUFReader
-
-    reader = GGUFReader(path)
-    wanted = ("general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre")
-    return {key: str(reader.fields[key].contents()) if key in reader.fields else "" for key in wanted}
+    _forget_quantization(model)
+    return tokenizer, model
 
 
 def _forget_quantization(model: Any) -> None:
@@ -62,12 +86,10 @@ def _forget_quantization(model: Any) -> None:
 
 
 @contextmanager
-def _quiet_transformers(step: str, progress: Progress) -> Iterator[None]:
-    """Let transformers' own bars be heard as our progress."""
+def _hear_transformers(step: str, progress: Progress) -> Iterator[None]:
+    """Let transformers' own bars be heard as our progress, and nothing else of it."""
     from transformers import modeling_gguf_pytorch_utils as reading
     from transformers.utils import logging as transformers_logging
-
-    logging: Any = transformers_logging
 
     def report(tensors: Any, **_: Any) -> Iterator[Any]:
         for done, tensor in enumerate(tensors):
@@ -75,14 +97,15 @@ def _quiet_transformers(step: str, progress: Progress) -> Iterator[None]:
             yield tensor
         progress(step, len(tensors), len(tensors))
 
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    talk: Any = transformers_logging
+    bars, verbosity = talk.is_progress_bar_enabled(), talk.get_verbosity()
+    talk.disable_progress_bar()
+    talk.set_verbosity(logging.CRITICAL)
     try:
-        if hasattr(reading, "tqdm"):
-            with patch.object(reading, "tqdm", report):
-                yield
-        else:
+        with warnings.catch_warnings(), patch.object(reading, "tqdm", report, create=True):
+            warnings.simplefilter("ignore")
             yield
     finally:
-        if shown:
-            logging.enable_progress_bar()
+        talk.set_verbosity(verbosity)
+        if bars:
+            talk.enable_progress_bar()

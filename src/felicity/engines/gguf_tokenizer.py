@@ -37,20 +37,20 @@ def split_rule(pre: str) -> Any | None:
     return pre_tokenizers.Sequence([split, _byte_level(use_regex=False)])
 
 
-def repair_tokenizer(tokenizer: Any, *, model: str, pre: str) -> dict[str, str]:
+def repair_tokenizer(tokenizer: Any, *, model: str, rule: str) -> dict[str, str]:
     """Give a tokenizer read by transformers its own splitting rule; notes on what was done.
 
-    `model` and `pre` are the file's `tokenizer.ggml.model` and `tokenizer.ggml.pre`.
+    `model` and `rule` are the file's `tokenizer.ggml.model` and `tokenizer.ggml.pre`.
     """
     if model != "gpt2":
         return {}
-    rule = split_rule(pre)
-    if rule is None:
+    known = split_rule(rule)
+    if known is None:
         return {
-            "tokenizer": f"the file's splitting rule '{pre}' is not known to felicity; transformers' choice "
+            "tokenizer": f"the file's splitting rule '{rule}' is not known to felicity; transformers' choice "
             "for it is used and may cut some texts elsewhere than the original tokenizer"
         }
-    tokenizer.backend_tokenizer.pre_tokenizer = rule
+    tokenizer.backend_tokenizer.pre_tokenizer = known
     return {}
 
 

@@ -45,10 +45,12 @@ def find_pip() -> Pip:
 
 
 def _candidates() -> list[tuple[str, ...]]:
+    """-P keeps what lies in the current folder from being taken for pip."""
     found: list[tuple[str, ...]] = []
-    if find_spec("pip") is not None:
-        found.append((sys.executable, "-m", "pip"))
-    found += [(sys.executable, str(wheel / "pip")) for wheel in _bundled_wheels()]
+    if sys.executable and find_spec("pip") is not None:
+        found.append((sys.executable, "-P", "-m", "pip"))
+    if sys.executable:
+        found += [(sys.executable, str(wheel / "pip")) for wheel in _bundled_wheels()]
     uv = os.environ.get("UV") or shutil.which("uv")
     if uv:
         found.append((uv, "tool", "run", "pip"))

@@ -1,12 +1,11 @@
 """One wheel from the user's package index, fetched by pip so that every setting of theirs holds."""
 
-import os
 import re
 import subprocess
 from pathlib import Path
 
 from felicity.core.errors import FelicityError
-from felicity.engines.indexes import pip_environment
+from felicity.engines.pip_environment import build_pip_environment
 from felicity.engines.pips import find_pip
 from felicity.engines.progress import Progress, no_progress
 
@@ -24,7 +23,8 @@ def fetch_wheel(requirement: str, folder: Path, *, progress: Progress = no_progr
     progress(step, 0, 0)
     scratch = folder / "scratch"
     scratch.mkdir(parents=True)
-    environment = pip_environment(pip.command) | {"TMPDIR": str(scratch)}
+    # What pip leaves when it is killed goes with the folder.
+    environment = build_pip_environment(pip.command) | {"TMPDIR": str(scratch)}
     bar = "raw" if pip.says_progress else "off"
     arguments = ["download", "--no-deps", "--only-binary", ":all:", "--progress-bar", bar]
     lines = []
@@ -35,7 +35,7 @@ def fetch_wheel(requirement: str, folder: Path, *, progress: Progress = no_progr
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        env=os.environ | environment,
+        env=environment,
     ) as process:
         try:
             for line in process.stdout or ():

@@ -1,0 +1,150 @@
+"""Models from the Hugging Face hub: only the files that are needed, kept in the hub's own cache."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from felicity.core.errors import BadInput, FelicityError, NotPossible, UnknownName
+from felicity.engines.folders import TOKENIZER_EXTRAS, VOCABULARIES, check_folder
+from felicity.engines.progress import Progress, no_progress
+
+SMALL_FILES = ("config.json", "generation_config.json", "*.tiktoken", *VOCABULARIES, *TOKENIZER_EXTRAS)
+# In the order in which transformers looks for them.
+WEIGHT_PATTERNS = (
+    ("model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"),
+    ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model-*-of-*.bin"),
+)
+
+
+class HubName(NamedTuple):
+    """A repository of the hub and the state of it that is asked for, `gpt2` or `org/name@step100`."""
+
+    repository: str
+    revision: str
+
+    @classmethod
+    def parse(cls, spec: str) -> "HubName":
+        """The parts of `spec`; without `@` the revision is the repository's main one."""
+        repository, _, revision = spec.partition("@")
+        return cls(repository, revision or "main")
+
+
+def find_on_disk(name: HubName) -> Path | None:
+    """The folder of a model that was fetched whole before, without asking the network."""
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(name.repository, "config.json", revision=name.revision)
+    if not isinstance(found, str):
+        return None
+    try:
+        check_folder(Path(found).parent)
+    except BadInput:
+        return None
+    return Path(found).parent
+
+
+def fetch_from_hub(name: HubName, *, known: list[str], progress: Progress = no_progress) -> Path:
+    """Fetch a model's configuration, tokenizer and weights; safetensors where there are any.
+
+    `known` are the model names to suggest from where the hub has none of this name.
+
+    Raises UnknownName, NotPossible for a model that is not open to everyone, FelicityError where the
+    hub does not answer, BadInput where the repository holds no model.
+    """
+    from huggingface_hub import snapshot_download
+
+    for weights in WEIGHT_PATTERNS:
+        with _hub_errors(name, known):
+            folder = Path(
+                snapshot_download(
+                    name.repository,
+                    revision=name.revision,
+                    allow_patterns=[*SMALL_FILES, *weights],
+                    tqdm_class=_reporting_bar(f"download {name.repository}", progress),
+                )
+            )
+        if any((folder / file).is_file() for file in weights[:2]):
+            break
+    check_folder(folder)
+    return folder
+
+
+def hub_models() -> list[tuple[str, Path, int]]:
+    """Repository, folder and bytes of every model that is whole in the hub's cache."""
+    from huggingface_hub import CacheNotFound, scan_cache_dir
+
+    with _quiet_hub():
+        try:
+            repositories = scan_cache_dir().repos
+        except CacheNotFound:
+            return []
+    rows = []
+    for repository in sorted(repositories, key=lambda found: str(found.repo_id)):
+        folder = find_on_disk(HubName.parse(repository.repo_id)) if repository.repo_type == "model" else None
+        if folder is not None:
+            rows.append((str(repository.repo_id), folder, int(repository.size_on_disk)))
+    return rows
+
+
+@contextmanager
+def _hub_errors(name: HubName, known: list[str]) -> Iterator[None]:
+    """What the hub's library raises, in a sentence."""
+    from huggingface_hub import errors
+
+    where = f"'{name.repository}'"
+    try:
+        with _quiet_hub():
+            yield
+    except errors.GatedRepoError as error:
+        raise NotPossible(
+            f"The model {where} is open only to those who accepted its terms on the hub; accept them there, "
+            "then log in with `hf auth login` or set HF_TOKEN."
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise BadInput(f"The model {where} has no revision '{name.revision}' on the hub.") from error
+    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
+        hint = "it is neither a folder here nor a model on the hub that you may read."
+        raise UnknownName("model", name.repository, known, hint=hint) from error
+    except Exception as error:
+        # Its transport raises errors of its own that the library does not name.
+        reason = " ".join(str(error.__cause__ or error).split())[:160].rstrip(".")
+        raise FelicityError(
+            f"Cannot fetch the model {where} from the hub: {reason}; check the network, or give -m a model "
+            "folder, or leave -m out to use the built-in model."
+        ) from error
+
+
+@contextmanager
+def _quiet_hub() -> Iterator[None]:
+    from huggingface_hub.utils import logging as hub_logging
+
+    verbosity = hub_logging.get_verbosity()
+    hub_logging.set_verbosity(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        hub_logging.set_verbosity(verbosity)
+
+
+def _reporting_bar(step: str, progress: Progress) -> Any:
+    """A class of progress bars that draw nothing and report the bytes."""
+    tqdm: Any = import_module("huggingface_hub.utils").tqdm
+
+    def start(bar: Any, *arguments: Any, **options: Any) -> None:
+        # Left to itself a bar counts nothing where there is no terminal.
+        tqdm.__init__(bar, *arguments, **options | {"disable": False})
+
+    def display(bar: Any, *_: Any, **__: Any) -> None:
+        if bar.unit == "B" and bar.total:
+            progress(step, int(bar.n), int(bar.total))
+
+    def close(bar: Any) -> None:
+        bar.disable = True
+
+    return type("ReportingBar", (tqdm,), {"__init__": start, "display": display, "close": close})
