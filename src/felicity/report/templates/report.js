@@ -1,0 +1,87 @@
+(() => {
+  "use strict";
+  document.documentElement.classList.add("scripted");
+
+  const value = (row, column) => {
+    const cell = row.cells[column];
+    const given = cell.dataset.sort;
+    return given === undefined ? cell.textContent.trim().toLowerCase() : Number(given);
+  };
+  const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+  for (const table of document.querySelectorAll("table.sortable")) {
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const numeric = head.classList.contains("num") || head.classList.contains("bar");
+        const now = head.getAttribute("aria-sort");
+        const next = now ? (now === "ascending" ? "descending" : "ascending") : numeric ? "descending" : "ascending";
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", next);
+        const sign = next === "ascending" ? 1 : -1;
+        const body = table.tBodies[0];
+        const rows = [...body.rows].sort((a, b) => sign * compare(value(a, column), value(b, column)));
+        body.append(...rows);
+      });
+    });
+  }
+
+  const tip = document.getElementById("tip");
+  const show = (token) => {
+    tip.textContent = token.dataset.tip;
+    tip.hidden = false;
+    const at = token.getBoundingClientRect();
+    const edge = document.documentElement.clientWidth - tip.offsetWidth - 8;
+    const above = at.top - tip.offsetHeight - 6;
+    tip.style.left = `${Math.max(8, Math.min(at.left, edge)) + window.scrollX}px`;
+    tip.style.top = `${(above > 4 ? above : at.bottom + 6) + window.scrollY}px`;
+  };
+  const hide = () => { tip.hidden = true; };
+  for (const sentence of document.querySelectorAll(".sentence")) {
+    const tokens = [...sentence.querySelectorAll(".t")];
+    tokens.forEach((token, place) => {
+      token.dataset.tip = token.title;
+      token.removeAttribute("title");
+      token.tabIndex = place ? -1 : 0;
+    });
+    sentence.addEventListener("keydown", (event) => {
+      const place = tokens.indexOf(document.activeElement);
+      const forward = getComputedStyle(sentence).direction === "rtl" ? "ArrowLeft" : "ArrowRight";
+      const back = forward === "ArrowRight" ? "ArrowLeft" : "ArrowRight";
+      if (event.key === "Escape") return hide();
+      const next = { [forward]: place + 1, [back]: place - 1, Home: 0, End: tokens.length - 1 }[event.key];
+      if (place < 0 || next === undefined || !tokens[next]) return;
+      event.preventDefault();
+      tokens[place].tabIndex = -1;
+      tokens[next].tabIndex = 0;
+      tokens[next].focus();
+    });
+    const found = (event) => event.target.closest(".t");
+    sentence.addEventListener("pointerover", (event) => { const token = found(event); if (token) show(token); });
+    sentence.addEventListener("pointerleave", hide);
+    sentence.addEventListener("focusin", (event) => { const token = found(event); if (token) show(token); });
+    sentence.addEventListener("focusout", hide);
+  }
+
+  for (const box of document.querySelectorAll(".command")) {
+    if (!navigator.clipboard) continue;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Copy";
+    button.addEventListener("click", async () => {
+      const code = box.querySelector("code");
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+        button.textContent = "Copied";
+      } catch {
+        getSelection().selectAllChildren(code);
+        button.textContent = "Selected";
+      }
+      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+    });
+    box.append(button);
+  }
+})();

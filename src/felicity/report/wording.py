@@ -1,0 +1,96 @@
+"""Numbers and names as a reader sees them."""
+
+import math
+
+from felicity.core.units import to_bits
+
+MINUS = "−"
+MISSING = "–"
+
+# Measures named here have a unit; of any other only the number is shown.
+UNITS = {"lp": "nats", "mean_lp": "nats per token", "slor": "nats per token"}
+INTERVALS = {"wilson": "Wilson", "bootstrap": "bootstrap over suites"}
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage with one decimal, without the sign.
+
+    >>> percent(0.7249)
+    '72.5'
+    """
+    return MISSING if _missing(share) else f"{100 * float(share or 0.0):.1f}"
+
+
+def decimal(value: float | None, places: int = 2) -> str:
+    """A number with a typographic minus; what is not a number is a dash.
+
+    >>> decimal(-3.14159)
+    '−3.14'
+    """
+    if value is None or math.isnan(value):
+        return MISSING
+    if math.isinf(value):
+        return "∞" if value > 0 else f"{MINUS}∞"
+    text = f"{value:.{places}f}"
+    return text.replace("-", MINUS) if float(text) else text.lstrip("-")
+
+
+def signed(value: float | None, places: int = 2) -> str:
+    """A number that always shows its sign, save a plain zero.
+
+    >>> signed(0.5), signed(-0.5), signed(0.0)
+    ('+0.50', '−0.50', '0.00')
+    """
+    text = decimal(value, places)
+    return f"+{text}" if value is not None and value > 0 and float(f"{value:.{places}f}") else text
+
+
+def bits(nats: float | None, places: int = 2) -> str:
+    """Nats written in bits."""
+    return decimal(None if nats is None else to_bits(nats), places)
+
+
+def signed_bits(nats: float | None, places: int = 2) -> str:
+    """Nats written in bits, the sign always shown."""
+    return signed(None if nats is None else to_bits(nats), places)
+
+
+def count(number: int | None) -> str:
+    """A whole number, thousands set apart.
+
+    >>> count(67000)
+    '67,000'
+    """
+    return MISSING if number is None else f"{number:,}"
+
+
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """A count with its noun.
+
+    >>> counted(1, "tie"), counted(2, "tie"), counted(2, "suite")
+    ('1 tie', '2 ties', '2 suites')
+    """
+    return f"{count(number)} {singular if number == 1 else plural or singular + 's'}"
+
+
+def spaced(name: str | None) -> str:
+    """A name of a dataset with its underscores as spaces.
+
+    >>> spaced("subject_verb_agreement")
+    'subject verb agreement'
+    """
+    return (name or "").replace("_", " ").strip() or "unnamed"
+
+
+def unit(measure: str) -> str:
+    """The unit of a measure's values, empty where it has none."""
+    return UNITS.get(measure, "")
+
+
+def interval_name(method: str | None) -> str:
+    """How an interval was made, in words."""
+    return INTERVALS.get(method or "", method or "")
+
+
+def _missing(value: float | None) -> bool:
+    return value is None or math.isnan(value)
