@@ -1,5 +1,6 @@
 """A run killed at any moment goes on where it stopped and ends with the very same tables."""
 
+import json
 import os
 import random
 import signal
@@ -91,8 +92,6 @@ def test_a_killed_run_goes_on_and_gives_equal_tables(tmp_path: Path) -> None:
         assert broken.equals(pl.read_parquet(tmp_path / "unbroken" / f"{name}.parquet")), name
     assert (folder / "estimates.csv").read_bytes() == (tmp_path / "unbroken" / "estimates.csv").read_bytes()
     # What was kept before the last start was not scored again.
-    import json
-
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["scored"] == {"texts": 2 * N_PAIRS, "now": 2 * N_PAIRS - counts[-1]}
     assert not [

@@ -19,10 +19,23 @@ def ls(json: Json = False) -> None:
     Examples:
       felicity models ls
     """
-    from felicity.engines.sources import list_models
+    from felicity.engines.catalogue import list_models
 
-    rows = list_models()
-    print_json(rows) if json else print_rows(rows)
+    rows = [
+        {
+            "name": entry.spec,
+            "origin": entry.origin,
+            "source": entry.source,
+            "megabytes": round(entry.size / 1e6),
+            "folder": str(entry.folder) if entry.folder else None,
+        }
+        for entry in list_models()
+    ]
+    if json:
+        print_json(rows)
+    else:
+        shown = [row | {"folder": row["folder"] or "not fetched yet"} for row in rows]
+        print_rows(shown, right=("megabytes",))
 
 
 @app.command()

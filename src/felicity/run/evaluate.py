@@ -172,7 +172,8 @@ def read_run(path: str | Path) -> Run:
 
 def report_run(run: Run, path: str | Path) -> Path:
     """Write report.html and its figures into the run's folder."""
-    from felicity.report.page import ReportInput, write_report
+    from felicity.report.input import ReportInput
+    from felicity.report.page import write_report
 
     needed = ("items", "requests", "tokens", "scores", "judgements", "estimates", "audit")
     return write_report(

@@ -1,0 +1,85 @@
+"""The same numbers as minicons 0.3.39 on real BLiMP pairs with a real model."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import felicity as fe
+from felicity.core.policy import Policy
+from felicity.data.catalogue import read_items
+from felicity.data.sample import sample_items
+from felicity.engines.sources import resolve_source
+
+PAIRS_PER_PARADIGM = 20
+TOLERANCE = 1e-3  # nats, on the sum over a sentence
+
+
+@pytest.fixture(scope="module")
+def sentences(published: Callable[[str], Path]) -> pl.DataFrame:
+    published("blimp")
+    return sample_items(read_items("blimp"), PAIRS_PER_PARADIGM, seed=20)
+
+
+@pytest.fixture(scope="module")
+def scorer() -> Any:
+    import torch
+    from minicons.scorer import IncrementalLMScorer
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = resolve_source("smollm2").folder
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    return IncrementalLMScorer(model, "cpu", tokenizer=AutoTokenizer.from_pretrained(folder))
+
+
+def peer_scores(scorer: Any, texts: list[str], **options: Any) -> np.ndarray:
+    """Sums by minicons, in batches of similar length."""
+    order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+    scores = np.empty(len(texts))
+    for begin in range(0, len(order), 32):
+        part = order[begin : begin + 32]
+        batch = [texts[place] for place in part]
+        scores[part] = scorer.sequence_score(batch, reduction=lambda x: x.sum(0).item(), **options)
+    return scores
+
+
+def verdicts(items: pl.DataFrame, scores: np.ndarray) -> list[bool]:
+    wide = items.with_columns(score=pl.Series(scores)).pivot(on="condition", index="item", values="score")
+    return (wide["good"] > wide["bad"]).to_list()
+
+
+@pytest.mark.data
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [(Policy(), {"bos_token": True}), (Policy.compat("minicons"), {})],
+    ids=["with the begin token", "without, under compat minicons"],
+)
+def test_sums_and_verdicts_agree_on_all_67_paradigms(
+    sentences: pl.DataFrame, scorer: Any, policy: Policy, options: dict[str, Any]
+) -> None:
+    assert sentences.height == 67 * PAIRS_PER_PARADIGM * 2
+    texts = sentences["text"].to_list()
+    ours = fe.model("smollm2", policy=policy).score(texts)["lp"].to_numpy()
+    theirs = peer_scores(scorer, texts, **options)
+    assert np.abs(ours - theirs).max() < TOLERANCE
+    assert verdicts(sentences, ours) == verdicts(sentences, theirs)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [(Policy(), {"bos_token": True}), (Policy.compat("minicons"), {})],
+    ids=["with the begin token", "without, under compat minicons"],
+)
+def test_scores_given_a_context_agree(
+    sentences: pl.DataFrame, scorer: Any, policy: Policy, options: dict[str, Any]
+) -> None:
+    texts = sentences["text"].head(24).to_list()
+    contexts = sentences["text"].tail(24).to_list()
+    ours = fe.model("smollm2", policy=policy).score(texts, context=contexts)["lp"].to_numpy()
+    theirs = scorer.conditional_score(contexts, texts, reduction=lambda x: x.sum(0).item(), **options)
+    assert np.abs(ours - np.array(theirs)).max() < TOLERANCE
