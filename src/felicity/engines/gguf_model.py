@@ -47,7 +47,10 @@ def convert_gguf(path: Path, folder: Path, *, progress: Progress = no_progress) 
             model.save_pretrained(folder)
             tokenizer.save_pretrained(folder)
         except SafetensorError as error:
-            raise FelicityError(f"Cannot write the weights into {folder}: {error}.") from error
+            raise FelicityError(
+                f"Cannot write the converted weights of {path.name}: {str(error).rstrip('.')}; free some "
+                "space or let FELICITY_CACHE name a folder on another disk."
+            ) from error
     made_with = {name: version(name) for name in ("transformers", "gguf")}
     return {"notes": notes, "made_with": made_with}
 

@@ -14,6 +14,7 @@ from felicity.core.errors import NotPossible
 
 # `--progress-bar raw` came with pip 24.1.
 RAW_PROGRESS = (24, 1)
+BUNDLED = re.compile(r"pip-(\d+)\.(\d+)[^/\\\\]*\.whl")
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ def find_pip() -> Pip:
     Raises NotPossible where there is none.
     """
     for command in _candidates():
-        version = _version(command)
+        version = _said_version(command)
         if version is not None:
             return Pip(command, version)
     raise NotPossible(
@@ -70,7 +71,12 @@ def _bundled_wheels() -> list[Path]:
     return [wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"), reverse=True)]
 
 
-def _version(command: tuple[str, ...]) -> tuple[int, ...] | None:
+def _said_version(command: tuple[str, ...]) -> tuple[int, ...] | None:
+    """The version of a pip that runs; None of one that does not."""
+    bundled = BUNDLED.search(command[-1])
+    if bundled:
+        # Out of its wheel pip takes seconds to start, and its version is in the name.
+        return int(bundled[1]), int(bundled[2])
     try:
         done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
     except OSError:

@@ -10,6 +10,9 @@ from felicity.engines.pips import find_pip
 from felicity.engines.progress import Progress, no_progress
 
 PROGRESS_LINE = re.compile(r"^Progress (\d+) of (\d+)$")
+BROKEN = re.compile(r"connection broken by .*")
+CAUSE = re.compile(r"\[Errno -?\d+\] ([\w ]+)")
+NOTHING_FOUND = "from versions: none"
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
@@ -57,8 +60,14 @@ def fetch_wheel(requirement: str, folder: Path, *, progress: Progress = no_progr
 
 
 def _reason(lines: list[str]) -> str:
-    """The first complaint of pip, without the credentials an address may carry."""
-    complaints = [line for line in lines if line.startswith(("ERROR", "WARNING", "error"))]
-    errors = [line for line in complaints if not line.startswith("WARNING")]
-    text = (errors or complaints or lines or ["pip said nothing"])[0]
-    return CREDENTIALS.sub("", re.sub(r"^[A-Za-z]+: ", "", text)).rstrip(".")
+    """What went wrong, by pip's own account, without the credentials an address may carry."""
+    account = "\n".join(lines)
+    if "Credentials not correct" in account:
+        return "the index refused the user or password it was given"
+    broken = BROKEN.search(account)
+    if broken and NOTHING_FOUND in account:
+        cause = CAUSE.search(broken[0])
+        return "the index does not answer" + (f" ({cause[1].lower()})" if cause else "")
+    complaints = [line for line in lines if line.startswith(("ERROR: ", "× "))]
+    text = (complaints or lines or ["pip said nothing"])[0]
+    return CREDENTIALS.sub("", re.sub(r"^(ERROR:|×) ", "", text)).rstrip(".")
