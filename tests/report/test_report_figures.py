@@ -2,6 +2,7 @@
 
 import re
 
+import altair as alt
 import polars as pl
 import pytest
 
@@ -35,23 +36,29 @@ def test_margins_that_are_not_finite_are_left_out() -> None:
 @pytest.mark.parametrize("setting", ["slide", "wide", "narrow"])
 def test_every_phenomenon_and_its_accuracy_is_in_the_figure(starter_run: ReportInput, setting: str) -> None:
     figure = build_figures(starter_run, heading="m on d")["accuracy_by_phenomenon"]
-    texts = re.findall(r"<text [^>]*>([^<]*)</text>", draw_svg(getattr(figure, setting)))
+    texts = re.findall(r"<text [^>]*>([^<]*)</text>", draw_svg(getattr(figure, setting)()))
     for row in starter_run.estimated("phenomenon", "lp").iter_rows(named=True):
         assert row["name"].replace("_", " ") in texts
         assert f"{100 * row['accuracy']:.1f}" in texts
     assert "chance" in texts
 
 
+def test_every_specification_is_valid_vega_lite(starter_run: ReportInput) -> None:
+    for figure in build_figures(starter_run, heading="m on d").values():
+        for spec in (figure.slide(), figure.narrow()):
+            assert alt.Chart.from_dict(spec, validate=True).to_dict()["config"]
+
+
 def test_a_phenomenon_of_several_suites_shows_each(large_run: ReportInput) -> None:
     figure = build_figures(large_run, heading="m on d")["accuracy_by_phenomenon"]
-    ticks = re.search(r'<g class="mark-rect[^>]*>(?:<path [^>]*/>)+</g>', draw_svg(figure.wide))
+    ticks = re.search(r'<g class="mark-rect[^>]*>(?:<path [^>]*/>)+</g>', draw_svg(figure.wide()))
     assert ticks is not None
     assert ticks[0].count("<path ") == 67
 
 
 def test_an_inline_figure_takes_all_its_colours_from_the_page(starter_run: ReportInput) -> None:
     for figure in build_figures(starter_run, heading="m on d").values():
-        svg = draw_inline(figure.wide, label='of "this" & <that>', kind="wide")
+        svg = draw_inline(figure.wide(), label='of "this" & <that>', kind="wide")
         assert not re.search(r'(?:fill|stroke)="(?:#|rgb|white|black)', svg)
         assert 'aria-label="of &quot;this&quot; &amp; &lt;that&gt;"' in svg
         assert "var(--" in svg

@@ -99,6 +99,8 @@ def _across(field: str, layout: Layout) -> Any:
 
 
 def _chance(rows: int, layout: Layout) -> list[Any]:
+    import altair as alt
+
     # Names stand between the rows of a narrow figure; a line in one piece would strike them through.
     half = 11 if layout.narrow else layout.step / 2
     records = [
@@ -108,9 +110,9 @@ def _chance(rows: int, layout: Layout) -> list[Any]:
     word = plot([{"at": CHANCE, "y": 0, "word": "chance"}])
     dash = {"strokeDash": [3, 4], "strokeWidth": 1.25, "color": LIGHT["soft"]}
     return [
-        plot(records).mark_rule(**dash, aria=False).encode(x=_across("at", layout), y2="to:Q"),
+        plot(records).mark_rule(**dash, aria=False).encode(x=_across("at", layout), y2=alt.Y2("to:Q")),
         word.mark_text(dy=-12, fontSize=12, color=LIGHT["soft"], aria=False).encode(
-            x=_across("at", layout), text="word:N"
+            x=_across("at", layout), text=alt.Text("word:N")
         ),
     ]
 
@@ -128,6 +130,8 @@ def _parts(rows: Sequence[Row], layout: Layout) -> list[Any]:
 
 
 def _dots(rows: Sequence[Row], layout: Layout) -> list[Any]:
+    import altair as alt
+
     records = [
         {
             "y": layout.dot_at(place),
@@ -139,7 +143,7 @@ def _dots(rows: Sequence[Row], layout: Layout) -> list[Any]:
     ]
     span = {"size": 7, "cornerRadius": 3.5, "orient": "horizontal", "color": LIGHT["accent"], "opacity": 0.28}
     return [
-        plot(records).mark_bar(**span, aria=False).encode(x=_across("low", layout), x2="high:Q"),
+        plot(records).mark_bar(**span, aria=False).encode(x=_across("low", layout), x2=alt.X2("high:Q")),
         plot(records)
         .mark_circle(size=100, color=LIGHT["accent"], opacity=1, aria=False)
         .encode(x=_across("accuracy", layout)),
@@ -188,6 +192,7 @@ def _column(
     import altair as alt
 
     text = chart.mark_text(
+        x=at,
         align=align,
         baseline="middle",
         color=LIGHT[color],
@@ -197,7 +202,7 @@ def _column(
         dy=-rise,
         aria=False,
     )
-    return text.encode(x=alt.value(at), text=f"{field}:N")
+    return text.encode(text=alt.Text(f"{field}:N"))
 
 
 def _floor(rows: Sequence[Row], *, chance: bool) -> float:

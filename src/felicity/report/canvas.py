@@ -9,6 +9,32 @@ from felicity.report.theme import FONT, LIGHT
 
 TITLE_HEIGHT = 62.0
 EDGE = 24.0
+CONFIG: Spec = {
+    "font": FONT,
+    "view": {"stroke": None},
+    "axis": {
+        "labelFontSize": 12,
+        "labelColor": LIGHT["soft"],
+        "labelPadding": 8,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titleColor": LIGHT["soft"],
+        "titlePadding": 10,
+        "domain": False,
+        "ticks": False,
+        "gridColor": LIGHT["faint"],
+        "aria": False,
+    },
+    "title": {
+        "fontSize": 19,
+        "fontWeight": "bold",
+        "color": LIGHT["ink"],
+        "subtitleFontSize": 13,
+        "subtitleColor": LIGHT["soft"],
+        "subtitlePadding": 7,
+        "aria": False,
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -37,52 +63,13 @@ def finish(chart: Any, *, margins: Mapping[str, float], title: str = "", subtitl
     Every margin is given, not measured, so that a drawing is the same on any machine. A figure with a
     title stands alone on a slide and gets an edge around it.
     """
-    import altair as alt
-
+    # The shape of a specification does not depend on the data; a test validates it once for all.
+    spec: Spec = chart.to_dict(validate=False)
     padding = dict(margins)
     if title:
-        heading = alt.TitleParams(
-            text=title,
-            subtitle=subtitle,
-            anchor="start",
-            frame="group",
-            dx=-padding["left"],
-            offset=padding["top"] + 2,
-        )
-        chart = chart.properties(title=heading)
-        padding = {side: size + EDGE for side, size in padding.items()}
+        placed = {"anchor": "start", "frame": "group", "dx": -margins["left"], "offset": margins["top"] + 2}
+        spec["title"] = {"text": title, "subtitle": subtitle, **placed}
+        padding = {side: size + EDGE for side, size in margins.items()}
         padding["top"] += TITLE_HEIGHT
-    chart = chart.properties(
-        autosize=alt.AutoSizeParams(type="none"), padding=padding, background=LIGHT["paper"]
-    )
-    spec: Spec = _plain(chart).to_dict()
-    return spec
-
-
-def _plain(chart: Any) -> Any:
-    small = {"labelFontSize": 12, "labelColor": LIGHT["soft"], "labelFont": FONT, "labelPadding": 8}
-    chart = chart.configure(font=FONT).configure_view(stroke=None)
-    chart = chart.configure_axis(
-        **small,
-        titleFont=FONT,
-        titleFontSize=12,
-        titleFontWeight="normal",
-        titleColor=LIGHT["soft"],
-        titlePadding=10,
-        domain=False,
-        ticks=False,
-        grid=True,
-        gridColor=LIGHT["faint"],
-        aria=False,
-    )
-    return chart.configure_title(
-        font=FONT,
-        fontSize=19,
-        fontWeight="bold",
-        color=LIGHT["ink"],
-        subtitleFont=FONT,
-        subtitleFontSize=13,
-        subtitleColor=LIGHT["soft"],
-        subtitlePadding=7,
-        aria=False,
-    )
+    sheet = {"autosize": {"type": "none"}, "padding": padding, "background": LIGHT["paper"]}
+    return spec | sheet | {"config": CONFIG}

@@ -1,7 +1,6 @@
 """Vega-Lite specifications into files and into the page, without a browser."""
 
 import re
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -14,18 +13,6 @@ HEADER = re.compile(r"<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>")
 BACKGROUND = re.compile(r"^(<svg [^>]*>)<rect [^>]*/>")
 FONTS = re.compile(r' font-family="[^"]*"')
 EMPTY_PATHS = re.compile(r'<path [^>]*d=""[^>]*/>|<path class="background"[^>]*d="M0,0h0v0h0Z"[^>]*/>')
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One picture in three settings: for a slide, for a wide page and for a narrow one."""
-
-    name: str
-    title: str
-    label: str
-    slide: Spec
-    wide: Spec
-    narrow: Spec
 
 
 def draw_svg(spec: Spec) -> str:

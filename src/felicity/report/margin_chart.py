@@ -60,7 +60,7 @@ def chart_margins(
     bars = (
         plot(records)
         .mark_bar(stroke=LIGHT["paper"], strokeWidth=0.8, aria=False)
-        .encode(x=x, x2="to:Q", y=y, y2="top:Q", color=colour)
+        .encode(x=x, x2=alt.X2("to:Q"), y=y, y2=alt.Y2("top:Q"), color=colour)
     )
     zero = plot([{"from": 0}]).mark_rule(color=LIGHT["ink"], strokeWidth=1.25, aria=False)
     return finish(
@@ -84,9 +84,9 @@ def _legend(counts: pl.DataFrame, width: float) -> list[Any]:
         at, align = places[outcome]
         word = counted(number, "tie") if outcome == "tie" else f"{number:,} judged {outcome}"
         mark = plot([{"word": word}]).mark_text(
-            align=align, fontSize=13, fontWeight="bold", color=LIGHT[role], aria=False
+            x=at, y=-18, align=align, fontSize=13, fontWeight="bold", color=LIGHT[role], aria=False
         )
-        texts.append(mark.encode(x=alt.value(at), y=alt.value(-18), text="word:N"))
+        texts.append(mark.encode(text=alt.Text("word:N")))
     return texts
 
 

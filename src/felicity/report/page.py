@@ -9,9 +9,9 @@ import polars as pl
 from felicity.core.files import replacing
 from felicity.report import wording
 from felicity.report.cases import pick_uncertain, pick_wrong, read_cases
-from felicity.report.drawing import Figure, draw_inline, draw_png, draw_svg
+from felicity.report.drawing import draw_inline, draw_png, draw_svg
 from felicity.report.facts import read_command, read_date, read_facts, read_name
-from felicity.report.figures import build_figures
+from felicity.report.figures import Figure, build_figures
 from felicity.report.input import ReportInput
 from felicity.report.sentences import choose_window
 from felicity.report.theme import DARK, LIGHT, css_variables
@@ -27,10 +27,11 @@ def write_report(report: ReportInput, folder: Path) -> Path:
     """
     figures = build_figures(report, heading=_heading(report))
     for figure in figures.values():
+        slide = figure.slide()
         with replacing(folder / "figures" / f"{figure.name}.svg") as part:
-            part.write_text(draw_svg(figure.slide), encoding="utf-8")
+            part.write_text(draw_svg(slide), encoding="utf-8")
         with replacing(folder / "figures" / f"{figure.name}.png") as part:
-            part.write_bytes(draw_png(figure.slide))
+            part.write_bytes(draw_png(slide))
     page = folder / "report.html"
     with replacing(page) as part:
         part.write_text(_fill(report, figures), encoding="utf-8")
@@ -67,8 +68,8 @@ def _fill(report: ReportInput, figures: dict[str, Figure]) -> str:
     def draw(name: str) -> Markup:
         figure = figures[name]
         return Markup(
-            draw_inline(figure.wide, label=figure.label, kind="wide")
-            + draw_inline(figure.narrow, label=figure.label, kind="narrow")
+            draw_inline(figure.wide(), label=figure.label, kind="wide")
+            + draw_inline(figure.narrow(), label=figure.label, kind="narrow")
         )
 
     page = environment.get_template("report.html.j2").render(
