@@ -49,14 +49,17 @@ def print_accuracy(estimates: "pl.DataFrame", level: str, *, measure: str) -> No
 
 @contextmanager
 def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error that is told (done, total); None when nobody is watching."""
+    """A bar on standard error that is told (done, total); in a log, a line every tenth of the way."""
     if quiet:
         yield None
+        return
+    if not err.is_terminal:
+        yield _tenths(label)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=not err.is_terminal) as bar:
+    with Progress(*columns, console=err) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
@@ -64,7 +67,7 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], No
 @contextmanager
 def step_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     """A bar for long preparations, told (step, done, total); each new step is a bar of its own."""
-    if quiet:
+    if quiet or not err.is_terminal:
         yield None
         return
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -78,6 +81,19 @@ def step_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]
             bar.update(tasks[step], completed=done, total=total or None)
 
         yield update
+
+
+def _tenths(label: str) -> Callable[[int, int], None]:
+    told = 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        tenth = 10 * done // total if total else 0
+        if tenth > told:
+            told = tenth
+            err.print(f"{label}: {10 * tenth}% ({done:,} of {total:,})", soft_wrap=True)
+
+    return tell
 
 
 def _plain(value: Any) -> str:

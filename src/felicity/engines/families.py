@@ -8,6 +8,7 @@ from felicity.core.policy import Policy
 from felicity.core.registry import Registry
 from felicity.engines.causal import CausalEngine
 from felicity.engines.describe import ModelDescription, describe_model
+from felicity.engines.loading import choose_device, load_tokenizer
 from felicity.engines.progress import Progress
 from felicity.engines.sources import ModelSource, resolve_source
 
@@ -34,6 +35,8 @@ def open_engine(
 
     Raises FelicityError where there is no such model, NotPossible where no engine takes its family.
     """
+    if device not in ("auto", "cpu"):
+        choose_device(device)
     source = resolve_source(spec, progress=progress)
     description = describe_model(source.folder)
     family = find_family(description)
@@ -46,8 +49,6 @@ def open_engine(
 
 def open_tokenizer(spec: str, *, progress: Progress | None = None) -> Any:
     """The tokenizer of what `-m` was given."""
-    from felicity.engines.loading import load_tokenizer
-
     source = resolve_source(spec, progress=progress)
     return load_tokenizer(source.folder, name=source.name)
 
