@@ -1,5 +1,6 @@
 """A small random Llama written as a GGUF file, and settings of pip and uv that are this test's own."""
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,14 @@ def tiny_gguf(tmp_path_factory: pytest.TempPathFactory) -> TinyGguf:
     return write_tiny_gguf(tmp_path_factory.mktemp("gguf") / "Tiny-Llama.gguf")
 
 
-def write_tiny_gguf(path: Path, *, splitting: str = "smollm", architecture: str = "llama") -> TinyGguf:
+def write_tiny_gguf(
+    path: Path,
+    *,
+    splitting: str = "smollm",
+    architecture: str = "llama",
+    extra: dict[str, np.ndarray] | None = None,
+    leave_out: str = "",
+) -> TinyGguf:
     """A random Llama of two layers in a GGUF file."""
     from gguf import GGUFWriter
 
@@ -48,8 +56,9 @@ def write_tiny_gguf(path: Path, *, splitting: str = "smollm", architecture: str 
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     writer.add_vocab_size(config.vocab_size)
     _add_tokenizer(writer, tokenizer, splitting)
-    for name, values in _gguf_tensors(model).items():
-        writer.add_tensor(name, values)
+    for name, values in (_gguf_tensors(model) | (extra or {})).items():
+        if name != leave_out:
+            writer.add_tensor(name, values)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -96,8 +105,6 @@ def _random_llama(vocabulary: int) -> Any:
 
 
 def _add_tokenizer(writer: Any, tokenizer: Any, splitting: str) -> None:
-    import json
-
     vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda entry: int(entry[1]))
     merges = json.loads(tokenizer.to_str())["model"]["merges"]
     writer.add_tokenizer_model("gpt2")

@@ -6,6 +6,7 @@ from math import prod
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
+from zipfile import is_zipfile
 
 from felicity.core.errors import BadInput
 from felicity.engines.folders import read_config, read_tensors, weight_files
@@ -78,16 +79,16 @@ def _read_pickled(path: Path) -> Tensors:
     import torch
 
     try:
-        content = torch.load(path, map_location="meta", weights_only=True)
+        # Mapped, the numbers stay on the disk; files of the oldest kind cannot be.
+        content = torch.load(path, map_location="cpu", weights_only=True, mmap=is_zipfile(path))
     except (OSError, RuntimeError, EOFError, UnpicklingError) as error:
         raise BadInput(f"{path} is damaged or no weights file; fetch or save it again.") from error
     tensors: Tensors = {}
-    seen = set()
+    places = set()
     for name, tensor in content.items():
-        storage = tensor.untyped_storage()._cdata
-        if storage not in seen:
+        if tensor.data_ptr() not in places:
             tensors[name] = (DTYPES.get(str(tensor.dtype), str(tensor.dtype)), tuple(tensor.shape))
-        seen.add(storage)
+        places.add(tensor.data_ptr())
     return tensors
 
 

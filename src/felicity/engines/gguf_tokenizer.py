@@ -19,7 +19,7 @@ QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 # The rules by the name that `tokenizer.ggml.pre` gives them.
 DIGITS_APART = ("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b")
 AS_GPT2 = ("gpt-2", "mpt", "olmo", "phi-2", "jais", "trillion", "gigachat")
-AS_LLAMA3 = ("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "dbrx", "smaug-bpe")
+AS_LLAMA3 = ("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral")
 AS_QWEN2 = ("qwen2", "stablelm2", "hunyuan", "megrez", "deepseek-r1-qwen")
 
 
@@ -43,7 +43,10 @@ def repair_tokenizer(tokenizer: Any, *, model: str, rule: str) -> dict[str, str]
     `model` and `rule` are the file's `tokenizer.ggml.model` and `tokenizer.ggml.pre`.
     """
     if model != "gpt2":
-        return {}
+        return {
+            "tokenizer": f"transformers' rendering of the file's '{model}' tokenizer is used; felicity does "
+            "not check that it cuts as the original tokenizer does"
+        }
     known = split_rule(rule)
     if known is None:
         return {
@@ -51,6 +54,8 @@ def repair_tokenizer(tokenizer: Any, *, model: str, rule: str) -> dict[str, str]
             "for it is used and may cut some texts elsewhere than the original tokenizer"
         }
     tokenizer.backend_tokenizer.pre_tokenizer = known
+    # Llama 3 takes a whole word that is in the vocabulary, whatever the merges say.
+    tokenizer.backend_tokenizer.model.ignore_merges = rule in AS_LLAMA3
     return {}
 
 
