@@ -90,6 +90,24 @@ def test_a_measure_without_unit_is_shown_without_one(make_run: Run, make_pair: M
     assert " bits)</small>" not in page
 
 
+def test_an_estimate_that_is_not_a_number_is_a_dash_and_stays_out_of_figures(
+    make_run: Run, make_pair: MakePair
+) -> None:
+    names = ("one", "two", "three")
+    run = make_run(
+        [make_pair(item=name, suite=name, phenomenon=name, good="I go", bad="I goes") for name in names]
+    )
+    tables = {name: getattr(run, name) for name in run.__dataclass_fields__}
+    lost = pl.when(pl.col("name") == "two").then(float("nan"))
+    blank = run.estimates.with_columns(
+        lost.otherwise(column).alias(column) for column in ("accuracy", "low", "high")
+    )
+    page = render_report(ReportInput(**(tables | {"estimates": blank})))
+    assert "<b>–</b>" in page
+    assert "nan" not in page.partition("</style>")[2].partition("<script>")[0].lower()
+    assert "Accuracy by phenomenon: 2 rows" in page
+
+
 def test_designs_other_than_pairs_have_no_chance_line(make_run: Run, make_pair: MakePair) -> None:
     run = make_run([make_pair(item="1", good="I go", bad="I goes")])
     tables = {name: getattr(run, name) for name in run.__dataclass_fields__}

@@ -8,9 +8,10 @@ import pytest
 
 from felicity.core.schemas import JUDGEMENTS
 from felicity.report import ReportInput
+from felicity.report.canvas import WIDE
 from felicity.report.drawing import draw_inline, draw_svg
 from felicity.report.figures import build_figures
-from felicity.report.margin_chart import bin_margins
+from felicity.report.margin_chart import bin_margins, chart_margins
 from felicity.report.theme import DARK, LIGHT, css_variables
 
 
@@ -31,6 +32,12 @@ def test_margins_are_counted_in_bins_that_meet_at_zero() -> None:
 def test_margins_that_are_not_finite_are_left_out() -> None:
     _, counts = bin_margins(judged((1.0, float("inf")), (1.0, 1.0), (0.0, float("nan"))))
     assert counts["count"].sum() == 1
+
+
+def test_zero_is_in_the_picture_even_where_all_margins_are_far_from_it() -> None:
+    spec = chart_margins(judged((0.0, -8.0), (0.0, -8.4)), canvas=WIDE, unit="nats")
+    low, high = spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert low <= -8.4 < 0 < high
 
 
 @pytest.mark.parametrize("setting", ["slide", "wide", "narrow"])

@@ -1,6 +1,8 @@
 """The page: complete, closed in itself, true to the tables it was given."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -191,6 +193,14 @@ def test_a_manifest_that_says_nothing_is_no_obstacle(starter_run: ReportInput) -
 def test_a_run_without_estimates_is_refused(starter_run: ReportInput) -> None:
     with pytest.raises(BadInput, match="'estimates' has no row of level 'overall'"):
         with_tables(starter_run, estimates=starter_run.estimates.clear())
+
+
+def test_importing_the_room_loads_no_drawing_library() -> None:
+    code = (
+        "import sys, felicity.report; print(*sorted({'altair', 'vl_convert', 'jinja2'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
 
 
 def with_tables(report: ReportInput, **changes: object) -> ReportInput:

@@ -1,61 +1,13 @@
 """Accuracy as dots with intervals, one row a name: phenomena, suites or measures."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from felicity.report.canvas import Canvas, finish, plot
 from felicity.report.drawing import Spec
+from felicity.report.layout import CHANCE, Layout, Row
 from felicity.report.theme import LIGHT
-from felicity.report.wording import count, percent, spaced
-
-CHANCE = 50.0
-GLYPH_WIDTH = 6.9
-LONGEST_NAME = 330.0
-FEW_ROWS = 24
-
-
-class Row(NamedTuple):
-    """One estimate to be drawn; `parts` are the accuracies of what it is made of, shown behind it."""
-
-    name: str
-    accuracy: float
-    low: float
-    high: float
-    n: int
-    parts: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where things stand: names in a margin where there is room, above their row where there is not."""
-
-    narrow: bool
-    left: float
-    right: float
-    width: float
-    step: float
-    floor: float
-
-    @classmethod
-    def choose(cls, rows: Sequence[Row], *, canvas: Canvas, floor: float) -> "Layout":
-        """The layout for a page's width, the number of rows and the longest name."""
-        if canvas.narrow:
-            return cls(narrow=True, left=16, right=16, width=canvas.width - 32, step=50, floor=floor)
-        longest = GLYPH_WIDTH * max(len(spaced(row.name)) for row in rows)
-        left = min(max(longest, 80), LONGEST_NAME) + 20
-        right = 206
-        step = 34 if len(rows) <= FEW_ROWS else 22
-        width = canvas.width - left - right
-        return cls(narrow=False, left=left, right=right, width=width, step=step, floor=floor)
-
-    def dot_at(self, place: int) -> float:
-        """How far down the dot of a row stands."""
-        return self.step * place + (34 if self.narrow else self.step / 2)
-
-    def name_at(self, place: int) -> float:
-        """How far down the name of a row stands."""
-        return self.step * place + (14 if self.narrow else self.step / 2)
+from felicity.report.wording import count, percent
 
 
 def chart_accuracy(
@@ -64,7 +16,7 @@ def chart_accuracy(
     """Dots, intervals, names and numbers; a dashed line at chance where there is such a thing."""
     import altair as alt
 
-    layout = Layout.choose(rows, canvas=canvas, floor=_floor(rows, chance=chance))
+    layout = Layout.choose(rows, canvas=canvas, chance=chance)
     height = layout.step * len(rows)
     marks = [
         *(_chance(len(rows), layout) if chance else []),
@@ -154,7 +106,7 @@ def _words(rows: Sequence[Row], layout: Layout, *, noun: str) -> list[Any]:
     records = [
         {
             "y": layout.name_at(place),
-            "name": spaced(row.name),
+            "name": row.name,
             "accuracy": percent(row.accuracy),
             "interval": f"{percent(row.low)}–{percent(row.high)}",
             "n": count(row.n),
@@ -203,10 +155,3 @@ def _column(
         aria=False,
     )
     return text.encode(text=alt.Text(f"{field}:N"))
-
-
-def _floor(rows: Sequence[Row], *, chance: bool) -> float:
-    lowest = min(100 * min(row.accuracy, row.low, *row.parts, 1.0) for row in rows)
-    if chance:
-        lowest = min(lowest, CHANCE - 2)
-    return max(0.0, 10 * (lowest // 10))

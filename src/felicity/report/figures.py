@@ -6,12 +6,13 @@ from functools import partial
 
 import polars as pl
 
-from felicity.report.accuracy_chart import Row, chart_accuracy
+from felicity.report.accuracy_chart import chart_accuracy
 from felicity.report.canvas import NARROW, SLIDE, WIDE
 from felicity.report.drawing import Spec
 from felicity.report.input import ReportInput
+from felicity.report.layout import Row
 from felicity.report.margin_chart import chart_margins
-from felicity.report.wording import counted, percent, unit
+from felicity.report.wording import counted, percent, spaced, unit
 
 MOST_ROWS = 120
 
@@ -90,7 +91,14 @@ def _rows(report: ReportInput, level: str, measure: str) -> list[Row]:
     parts = _suites_of(report, measure) if level == "phenomenon" else {}
     whole = report.estimated(level, measure).drop_nulls(["accuracy", "low", "high"])
     return [
-        Row(row["name"], row["accuracy"], row["low"], row["high"], row["n"], parts.get(row["name"], ()))
+        Row(
+            spaced(row["name"]),
+            row["accuracy"],
+            row["low"],
+            row["high"],
+            row["n"],
+            parts.get(row["name"], ()),
+        )
         for row in whole.iter_rows(named=True)
     ]
 

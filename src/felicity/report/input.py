@@ -73,11 +73,10 @@ class ReportInput:
         return set(self.items["condition"].unique()) <= PAIR
 
     def estimated(self, level: str, measure: str) -> pl.DataFrame:
-        """The estimates of one level under one measure, best first."""
+        """The estimates of one level under one measure, best first; what is not a number is missing."""
         chosen = (pl.col("level") == level) & (pl.col("measure") == measure)
-        return self.estimates.filter(chosen).sort(
-            "accuracy", "name", descending=[True, False], nulls_last=True
-        )
+        rows = self.estimates.filter(chosen).with_columns(pl.col("accuracy", "low", "high").fill_nan(None))
+        return rows.sort("accuracy", "name", descending=[True, False], nulls_last=True)
 
     def judged(self, measure: str) -> pl.DataFrame:
         """The judgements under one measure."""

@@ -44,7 +44,7 @@ def chart_margins(
     width = canvas.width - left - right
     x = alt.X(
         "from:Q",
-        scale=alt.Scale(domain=_domain(records), nice=False, zero=False),
+        scale=alt.Scale(domain=_domain(records, width_of_bin), nice=False, zero=False),
         axis=alt.Axis(
             title=f"margin ({unit})" if unit else "margin", grid=False, tickCount=5 if canvas.narrow else 10
         ),
@@ -108,9 +108,10 @@ def _ticks(records: list[dict[str, Any]]) -> list[int]:
     return list(range(0, highest + 1, step))
 
 
-def _domain(records: list[dict[str, Any]]) -> list[float]:
+def _domain(records: list[dict[str, Any]], width: float) -> list[float]:
+    """From the first bar to the last, zero always between them."""
     edges = [edge for record in records for edge in (record["from"], record["to"])]
-    return [min(edges, default=-1.0), max(edges, default=1.0)]
+    return [min([*edges, -width]), max([*edges, width])]
 
 
 def _round_width(largest: float, smallest: float, *, bins: int) -> float:

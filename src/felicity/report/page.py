@@ -17,7 +17,7 @@ from felicity.report.sentences import choose_window
 from felicity.report.theme import DARK, LIGHT, css_variables
 
 MOST_SUITES = 300
-DEAREST = 12.0
+DEAREST = 16.0
 
 
 def write_report(report: ReportInput, folder: Path) -> Path:
@@ -124,6 +124,7 @@ def _content(report: ReportInput) -> dict[str, Any]:
         "wrong": read_cases(report, pick_wrong(report, measure), measure),
         "uncertain": read_cases(report, pick_uncertain(report, measure), measure),
         "rules": report.judged(measure)["rule"].unique().sort().to_list(),
+        "dearest": f"{DEAREST:g}",
         "command": read_command(manifest),
         "facts": read_facts(manifest),
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False, default=str),
