@@ -22,6 +22,7 @@ from felicity.stats.mixed.r_squared import nakagawa_r2
 from felicity.stats.mixed.random_effects import Codes
 from felicity.stats.mixed.separation import start_logistic
 from felicity.stats.mixed.variance_tables import is_singular, modes_table, variance_table
+from felicity.stats.threads import one_thread
 
 # Functions whose value in a row depends on that row alone, so that equal rows may be merged first.
 ROWWISE = {"C", "factor", "as.factor", "I", "log", "log2", "log10", "exp", "sqrt", "abs", "cbind"}
@@ -37,6 +38,7 @@ class Cells:
     rows: Vector
 
 
+@one_thread
 def fit_glmm(
     formula: str | Formula,
     frame: Frame,

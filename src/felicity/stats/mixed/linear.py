@@ -18,11 +18,13 @@ from felicity.stats.mixed.optimum import find_minimum
 from felicity.stats.mixed.r_squared import nakagawa_r2
 from felicity.stats.mixed.satterthwaite import Satterthwaite, prepare_satterthwaite
 from felicity.stats.mixed.variance_tables import is_singular, modes_table, variance_table
+from felicity.stats.threads import one_thread
 
 SLOPE_LEFT = 1e-2
 EXACT_BELOW = 1e-10
 
 
+@one_thread
 def fit_lmm(
     formula: str | Formula,
     frame: Frame,
@@ -42,6 +44,7 @@ def fit_lmm(
     return fit_linear_frame(build_model_frame(formula, frame, contrasts=contrasts), reml=reml, level=level)
 
 
+@one_thread
 def fit_linear_frame(data: ModelFrame, *, reml: bool, level: float = 0.95) -> FittedModel:
     """Fit a model whose arrays are built already."""
     criterion = LinearCriterion(data.y, data.x, data.effects, reml=reml)
@@ -76,6 +79,7 @@ def fixed_table(
     )
 
 
+@one_thread
 def satterthwaite_of(model: FittedModel) -> Satterthwaite:
     """What further contrasts of a linear model are tested with."""
     point: LinearPoint = model.core

@@ -80,18 +80,12 @@ def _damped_inverse(hessian: Vector) -> Vector:
     return np.asarray((vectors / safe) @ vectors.T)
 
 
-def difference_hessian(
-    gradient: Callable[[Vector], Vector], x: Vector, *, scale: Vector | None = None
-) -> Vector:
-    """Hessian by central differences of an exact gradient.
-
-    scale: the coordinates are x / scale, and `gradient` is given in them.
-    """
-    scales = np.ones(len(x)) if scale is None else scale
+def difference_hessian(gradient: Callable[[Vector], Vector], x: Vector) -> Vector:
+    """Hessian by central differences of an exact gradient."""
     columns = []
     for i in range(len(x)):
         step = np.zeros(len(x))
         step[i] = HESSIAN_STEP * max(1.0, abs(x[i]))
-        columns.append((gradient(x + step) - gradient(x - step)) * scales[i] / (2.0 * step[i]))
+        columns.append((gradient(x + step) - gradient(x - step)) / (2.0 * step[i]))
     hessian = np.array(columns)
     return np.asarray((hessian + hessian.T) / 2.0)

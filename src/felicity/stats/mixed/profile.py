@@ -19,6 +19,7 @@ from felicity.stats.frames import Vector
 from felicity.stats.mixed.compare_models import refit_by_ml
 from felicity.stats.mixed.fitted import FittedModel
 from felicity.stats.mixed.linear_criterion import LinearCriterion, LinearPoint
+from felicity.stats.threads import one_thread
 
 Deviance = Callable[[float], float]
 
@@ -27,6 +28,7 @@ ASLEEP = 1e-3
 AWAKE = 0.05
 
 
+@one_thread
 def profile_intervals(model: FittedModel, *, level: float = 0.95) -> pl.DataFrame:
     """Intervals of every fixed effect, standard deviation and the residual's.
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from felicity.stats.frames import Vector
-from felicity.stats.mixed.linear_criterion import LinearCriterion
+from felicity.stats.mixed.linear_criterion import LinearCriterion, LinearPoint
 from felicity.stats.mixed.optimum import difference_hessian
 
 FLAT_BELOW = 1e-8
@@ -67,9 +67,7 @@ def prepare_satterthwaite(criterion: LinearCriterion, theta: Vector, sigma: floa
     """The derivatives at a fit that degrees of freedom need."""
     point = criterion.at(theta)
     scale = np.append(criterion.effects.parameter_scale, 1.0)
-    hessian = difference_hessian(
-        lambda at: criterion.at(at[:-1]).gradient_at(at[-1]) * scale, np.append(theta, sigma), scale=scale
-    )
+    hessian = _hessian(criterion, point, sigma) * np.outer(scale, scale)
     values, vectors = np.linalg.eigh(hessian)
     kept = values > FLAT_BELOW
     inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
@@ -81,3 +79,13 @@ def prepare_satterthwaite(criterion: LinearCriterion, theta: Vector, sigma: floa
         jacobian=np.concatenate([in_theta, 2.0 * sigma * unscaled[None]]),
         vcov_parameters=2.0 * inverse,
     )
+
+
+def _hessian(criterion: LinearCriterion, point: LinearPoint, sigma: float) -> Vector:
+    """Second derivatives of the deviance in (theta, sigma), exact in sigma."""
+    k = len(point.theta)
+    out = np.empty((k + 1, k + 1))
+    out[:k, :k] = difference_hessian(lambda at: criterion.at(at).gradient_at(sigma)[:-1], point.theta)
+    out[k, :k] = out[:k, k] = -2.0 * point.r2_gradient / sigma**3
+    out[k, k] = 6.0 * point.r2 / sigma**4 - 2.0 * criterion.df / sigma**2
+    return out
