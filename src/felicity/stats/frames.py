@@ -13,6 +13,7 @@ Frame = Any
 """A polars or a pandas frame; pandas is never imported here."""
 
 Vector = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
 
 
 def as_polars(frame: Frame) -> pl.DataFrame:
@@ -83,7 +84,7 @@ def is_categorical(series: pl.Series) -> bool:
     return series.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
 
 
-def level_codes(series: pl.Series) -> tuple[np.ndarray[Any, np.dtype[np.int64]], list[str]]:
+def level_codes(series: pl.Series) -> tuple[Codes, list[str]]:
     """Integer codes and the names of the levels that occur, in R's order.
 
     An Enum keeps its own order; everything else is sorted by value, numbers as numbers.

@@ -10,7 +10,7 @@ import polars as pl
 from scipy.special import expit, xlogy
 
 from felicity.core.errors import NotPossible
-from felicity.stats.frames import Frame, Vector, as_polars
+from felicity.stats.frames import Codes, Frame, Vector, as_polars
 from felicity.stats.mixed.binomial_criterion import BinomialCriterion, BinomialPoint, log_coefficients
 from felicity.stats.mixed.coding import NAME, Coder, Contrast
 from felicity.stats.mixed.fitted import FittedModel
@@ -19,7 +19,6 @@ from felicity.stats.mixed.linear import fit_notes, fixed_table
 from felicity.stats.mixed.model_frame import ModelFrame, build_model_frame, read_counts
 from felicity.stats.mixed.optimum import Optimum, find_minimum
 from felicity.stats.mixed.r_squared import nakagawa_r2
-from felicity.stats.mixed.random_effects import Codes
 from felicity.stats.mixed.separation import start_logistic
 from felicity.stats.mixed.variance_tables import is_singular, modes_table, variance_table
 from felicity.stats.threads import one_thread

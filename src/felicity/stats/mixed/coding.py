@@ -16,7 +16,7 @@ from formulaic import model_matrix
 from formulaic.errors import FormulaicError
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.frames import Vector, column, is_categorical, level_codes
+from felicity.stats.frames import Codes, Vector, column, is_categorical, level_codes
 
 Contrast = str | Mapping[str, float | Sequence[float]]
 
@@ -36,7 +36,7 @@ class Factor:
     """A categorical column: codes, level names, and how its effects are coded."""
 
     name: str
-    codes: np.ndarray[Any, np.dtype[np.int64]]
+    codes: Codes
     levels: tuple[str, ...]
     coding: str
     matrix: Vector | None = None

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from felicity.stats.frames import Vector
+from felicity.stats.frames import Codes, Vector
 from felicity.stats.mixed.elimination import Elimination
-from felicity.stats.mixed.random_effects import Block, Codes
+from felicity.stats.mixed.random_effects import Block
 
 STEP = 1e-5
 

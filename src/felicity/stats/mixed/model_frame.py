@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.stats.frames import Frame, Vector, as_polars, column, level_codes
+from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, level_codes
 from felicity.stats.mixed.coding import Coder, Contrast
 from felicity.stats.mixed.formula import Formula, RandomTerm, parse_formula, split_top
-from felicity.stats.mixed.random_effects import Codes, RandomEffects, build_blocks, lme4_order
+from felicity.stats.mixed.random_effects import RandomEffects, build_blocks, lme4_order
 
 RANK_TOLERANCE = 1e-9
 

@@ -8,14 +8,11 @@ root mean square, so that the relative covariance factors are of one size whatev
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from felicity.core.errors import BadInput
-from felicity.stats.frames import Vector
-
-Codes = np.ndarray[Any, np.dtype[np.int64]]
+from felicity.stats.frames import Codes, Vector
 
 # A relative standard deviation below this moves the deviance by less than rounding does.
 NO_VARIANCE = 1e-7
