@@ -26,6 +26,15 @@ Overflow = Annotated[
 Casing = Annotated[str | None, typer.Option(help="Casing: keep or lower.  [default: keep]")]
 Compat = Annotated[str | None, typer.Option(help="Give another program's numbers exactly: minicons.")]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, mps.")]
+Dtype = Annotated[
+    str,
+    typer.Option(
+        help="Numbers to compute with: float32, bfloat16, float16; verdicts are float32's in any case."
+    ),
+]
+DeviceMap = Annotated[
+    str | None, typer.Option(help="Spread the model as transformers does: auto, balanced, ...")
+]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the shared score cache.")]
 Good = Annotated[str, typer.Option(help="Column of acceptable sentences, in a file.")]
 Bad = Annotated[str, typer.Option(help="Column of unacceptable sentences, in a file.")]

@@ -11,6 +11,8 @@ from felicity.cli.options import (
     Casing,
     Compat,
     Device,
+    DeviceMap,
+    Dtype,
     Eos,
     Good,
     Join,
@@ -57,6 +59,8 @@ def run(
     casing: Casing = None,
     compat: Compat = None,
     device: Device = "auto",
+    dtype: Dtype = "float32",
+    device_map: DeviceMap = None,
     no_cache: NoCache = False,
     report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
     json: Json = False,
@@ -80,7 +84,15 @@ def run(
     policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
     columns = build_columns(good, bad, suite, phenomenon)
     with step_bar(quiet=quiet or json) as steps:
-        lm = open_model(model, policy=policy, device=device, progress=steps, cache=not no_cache)
+        lm = open_model(
+            model,
+            policy=policy,
+            device=device,
+            dtype=dtype,
+            device_map=device_map,
+            progress=steps,
+            cache=not no_cache,
+        )
     name = Path(dataset).name.split(".")[0]
     folder = output or Path("runs") / f"{name}-{lm.info.name}"
     with progress_bar(f"scoring {name}", quiet=quiet or json) as progress:
@@ -96,6 +108,8 @@ def run(
             progress=progress,
             on_audit=None if quiet or json else print_audit,
         )
+    if lm.info.notes.get("scheduler") == "plain" and not (quiet or json):
+        err.print(f"Read in plain batches: {lm.info.notes['scheduler_check']}.", soft_wrap=True)
     page = report_run(done, folder) if report else None
     if json:
         print_json(summarize(done, folder, page))
@@ -127,6 +141,13 @@ def summarize(done: "Run", folder: Path, page: Path | None) -> dict[str, Any]:
 
 
 def _print_summary(done: "Run") -> None:
+    precision = done.manifest.get("precision")
+    if precision:
+        out.print(
+            f"{precision['rescored']:,} of {precision['items']:,} items scored again in float32; "
+            f"{precision['dtype']} is off by at most {precision['error_bound']:.2g} nats a sentence.",
+            soft_wrap=True,
+        )
     for measure in done.manifest["measures"]:
         out.print(f"\n[bold]{measure}[/]")
         print_accuracy(done["estimates"], "phenomenon", measure=measure)

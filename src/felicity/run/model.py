@@ -1,6 +1,8 @@
 """A model as a person uses it: texts in, frames out, what was scored before not scored again."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
 
 import polars as pl
 
@@ -10,6 +12,7 @@ from felicity.core.policy import Policy
 from felicity.core.schemas import PROMPTS
 from felicity.engines.devices import Compute
 from felicity.engines.families import open_engine
+from felicity.run.precision import EXACT
 from felicity.run.scoring import Progress, find_missing, read_tokens, score_missing
 from felicity.run.store import ScoreStore
 
@@ -17,15 +20,28 @@ from felicity.run.store import ScoreStore
 class Model:
     """An engine with its store of scores."""
 
-    def __init__(self, engine: Engine, *, spec: str, cache: bool = True) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        spec: str,
+        cache: bool = True,
+        open_exact: Callable[[], "Model"] | None = None,
+    ) -> None:
         self.engine = engine
         self.spec = spec
+        self._open_exact = open_exact
         self.store = ScoreStore.shared(engine.info) if cache else ScoreStore(None, engine.info)
 
     @property
     def info(self) -> EngineInfo:
         """What the model is and how it is asked: family, window, policy, fingerprints."""
         return self.engine.info
+
+    @cached_property
+    def exact(self) -> "Model":
+        """The same model in float32, whose verdicts a run in half precision must reach."""
+        return self._open_exact() if self._open_exact else self
 
     def score(
         self, texts: str | Sequence[str], *, context: str | Sequence[str] | None = None
@@ -86,9 +102,15 @@ def open_model(
     >>> fe.model("smollm2").info.family
     'causal'
     """
+    chosen = policy or Policy()
     compute = Compute(device=device, dtype=dtype, device_map=device_map)
-    engine = open_engine(spec, policy=policy or Policy(), compute=compute, progress=progress)
-    return Model(engine, spec=spec, cache=cache)
+
+    def open_exact() -> Model:
+        exact = replace(compute, dtype=EXACT)
+        return Model(open_engine(spec, policy=chosen, compute=exact), spec=spec, cache=cache)
+
+    engine = open_engine(spec, policy=chosen, compute=compute, progress=progress)
+    return Model(engine, spec=spec, cache=cache, open_exact=None if dtype == EXACT else open_exact)
 
 
 def build_prompts(texts: str | Sequence[str], context: str | Sequence[str] | None) -> pl.DataFrame:
