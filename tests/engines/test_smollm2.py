@@ -16,6 +16,7 @@ from felicity.core.errors import FelicityError
 from felicity.core.ids import hash_file
 from felicity.engines import smollm2
 from felicity.engines.describe import describe_model
+from felicity.engines.devices import Compute
 from felicity.engines.digests import fingerprint_tokenizer, fingerprint_weights
 from felicity.engines.loading import load_causal, load_tokenizer
 from felicity.engines.sources import resolve_source
@@ -73,7 +74,7 @@ def tokenizer(folder: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> Any:
-    return load_causal(folder, name="smollm2", device="cpu")
+    return load_causal(folder, name="smollm2", compute=Compute(device="cpu"))
 
 
 def score(text: str, tokenizer: Any, model: Any) -> np.ndarray:
