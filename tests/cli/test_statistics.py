@@ -83,7 +83,7 @@ def test_runs_of_other_items_are_refused(
 
 
 def test_fit_gives_glmers_numbers_on_counts(cli: Cli, tmp_path: Path) -> None:
-    # R: glmer(cbind(hits, n - hits) ~ period + (1|herd), d, family = binomial) on the first 19 rows of lme4's cbpp.
+    # R: m <- glmer(cbind(hits, n - hits) ~ period + (1|herd), cbpp[1:19, ], family = binomial)
     (tmp_path / "cbpp.csv").write_text(CBPP)
     formula = "cbind(hits, n - hits) ~ period + (1|herd)"
     answer = cli("fit", formula, tmp_path / "cbpp.csv", "--family", "binomial", "--json")
