@@ -6,9 +6,12 @@ from typing import Annotated
 import typer
 
 from felicity.cli import data, measures, models
+from felicity.cli.compare import compare
 from felicity.cli.count import count
 from felicity.cli.export import export
+from felicity.cli.fit import fit
 from felicity.cli.judge import judge
+from felicity.cli.power import power
 from felicity.cli.report import report
 from felicity.cli.run import run
 from felicity.core.errors import FelicityError
@@ -54,6 +57,9 @@ app.command()(run)
 app.command()(report)
 app.command()(export)
 app.command()(count)
+app.command()(compare)
+app.command()(fit)
+app.command()(power)
 app.add_typer(data.app, name="data")
 app.add_typer(models.app, name="models")
 app.add_typer(measures.app, name="measures")

@@ -25,6 +25,9 @@ class Elimination:
         self.products = products
         self.factors = factors
         self.dense_rest = has_dense_rest(effects)
+        # Where the rest has intercepts only, its factor is a column of numbers.
+        scalar = bool(effects.rest) and all(block.width == 1 for block in effects.rest)
+        self._rest_scales = self._column_of_scales() if scalar else None
         first = factors[0]
         d = first.T @ products.d11 @ first + np.eye(effects.first.width)
         if effects.first.width == 1:
@@ -37,6 +40,10 @@ class Elimination:
         self.rest_matrix: Matrix = None
         if effects.rest:
             self._eliminate_first()
+
+    def _column_of_scales(self) -> Vector:
+        blocks = zip(self.effects.rest, self.factors[1:], strict=True)
+        return np.concatenate([np.full((block.size, 1), factor[0, 0]) for block, factor in blocks])
 
     def _eliminate_first(self) -> None:
         c12, c22 = self.products.c12, self.products.c22
@@ -74,6 +81,8 @@ class Elimination:
                 for block, factor in zip(self.effects.rest, self.factors[1:], strict=True)
             ]
             return sp.block_diag(blocks, format="csr") @ matrix
+        if self._rest_scales is not None:
+            return matrix * self._rest_scales
         out = np.empty_like(matrix)
         start = 0
         for block, factor in zip(self.effects.rest, self.factors[1:], strict=True):
