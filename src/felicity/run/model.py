@@ -6,12 +6,13 @@ from functools import cached_property
 
 import polars as pl
 
-from felicity.core.engine import Engine, EngineInfo
-from felicity.core.errors import BadInput
+from felicity.core.engine import NOTHING_MORE, Engine, EngineInfo, More
+from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import PROMPTS
 from felicity.engines.devices import Compute
 from felicity.engines.families import open_engine
+from felicity.measures.words import find_words, sum_spans
 from felicity.run.precision import EXACT
 from felicity.run.scoring import Progress, find_missing, read_tokens, score_missing
 from felicity.run.store import ScoreStore
@@ -64,20 +65,64 @@ class Model:
         )
 
     def tokens(
-        self, texts: str | Sequence[str], *, context: str | Sequence[str] | None = None
+        self,
+        texts: str | Sequence[str],
+        *,
+        context: str | Sequence[str] | None = None,
+        rank: bool = False,
+        entropy: bool = False,
+        top: int = 0,
     ) -> pl.DataFrame:
         """Every token of each text with its log-probability: columns text, tokens, start, end, logprob.
 
-        Offsets count characters of the text; a token that could not be scored has null.
+        Offsets count characters of the text; a token that could not be scored has null. On demand
+        also, in columns of these names, each token's rank in the vocabulary, the entropy of the
+        prediction in nats, and the `top` likeliest tokens (top_tokens, top_logprob).
 
         >>> import felicity as fe
         >>> fe.model("smollm2").tokens("Cats purr.")["tokens"].to_list()
         [['Cats', 'Ġpur', 'r', '.']]
         """
         prompts = build_prompts(texts, context)
+        more = More(rank=rank, entropy=entropy, top=top)
+        if more != NOTHING_MORE:
+            return self._more_tokens(prompts, more).select(prompts["text"], pl.exclude("request", "text"))
         score_missing(self.engine, self.store, find_missing(self.store, prompts))
         scored = pl.concat(list(read_tokens(self.store, prompts)))
         return scored.select(prompts["text"], "tokens", "start", "end", "logprob")
+
+    def words(
+        self,
+        texts: str | Sequence[str],
+        *,
+        context: str | Sequence[str] | None = None,
+        boundary: str = "corrected",
+        regions: Sequence[Sequence[tuple[int, int]]] | None = None,
+    ) -> pl.DataFrame:
+        """Log-probability of every word: columns text, place, word, start, end, lp, n_tokens.
+
+        Words are what stands between white space, or the `regions` of each text by start and end
+        character. `corrected` counts the end of a word to the word, `plain` sums its tokens; either
+        way they sum to the text's lp. `text` and `place` number texts and words from 0.
+
+        >>> import felicity as fe
+        >>> fe.model("smollm2").words("Cats purr.")["word"].to_list()
+        ['Cats', 'purr.']
+        """
+        prompts = build_prompts(texts, context)
+        tokens = self._more_tokens(prompts, More(boundary=boundary == "corrected"))
+        written = prompts["text"].to_list()
+        spans = [find_words(text) for text in written] if regions is None else regions
+        if len(spans) != len(written):
+            raise BadInput(f"There are {len(written)} texts but regions of {len(spans)}; give one list each.")
+        return sum_spans(tokens, written, spans, boundary=boundary)
+
+    def _more_tokens(self, prompts: pl.DataFrame, more: More) -> pl.DataFrame:
+        """Tokens with further columns; these are not kept in the store."""
+        if more != NOTHING_MORE and "more" not in self.info.can:
+            raise NotPossible(f"'{self.info.name}' gives log-probabilities only.")
+        scored = pl.concat(list(self.engine.score(prompts, more=more)))
+        return prompts.select("request").join(scored, on="request", maintain_order="left")
 
     def score_all(self, pending: pl.DataFrame, *, progress: Progress | None = None) -> int:
         """Score prompts into the store, from where it stopped; how many texts that took."""
