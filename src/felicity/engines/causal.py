@@ -33,7 +33,7 @@ from felicity.engines.vocabulary import find_word_begins
 NOISE = {"float32": 1e-4, "float16": 0.1, "bfloat16": 1.0}
 CHUNK = 8192
 # Logits kept at once: a large vocabulary makes smaller passes.
-LOGITS = 1 << 26
+LOGITS = 1 << 27
 
 
 class CausalEngine:
