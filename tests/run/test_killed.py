@@ -48,7 +48,12 @@ def write_pairs(path: Path) -> Path:
 def start(pairs: Path, model: Path, folder: Path, cache: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "felicity", "run", str(pairs), "-m", str(model), "-o", str(folder)]
     environment = os.environ | {"FELICITY_CACHE": str(cache)}
-    return subprocess.Popen([*command, "--no-report", "--quiet"], env=environment, stdout=subprocess.DEVNULL)
+    return subprocess.Popen(
+        [*command, "--no-report", "--quiet"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
 
 
 def kept(cache: Path) -> int:
@@ -62,9 +67,26 @@ def kept(cache: Path) -> int:
     return 0
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model slow enough to be stopped in the middle."""
+    return make_tiny_model(tmp_path_factory.mktemp("killed") / "model", seed=2, width=256, layers=6)
+
+
+def test_an_interrupted_run_says_that_it_goes_on(model: Path, tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "pairs.csv")
+    process = start(pairs, model, tmp_path / "run", tmp_path / "cache")
+    while process.poll() is None and not kept(tmp_path / "cache"):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.decode().strip().splitlines()[-1].startswith("Interrupted; what was scored is kept")
+    assert "Traceback" not in said.decode()
+
+
 @pytest.mark.slow
-def test_a_killed_run_goes_on_and_gives_equal_tables(tmp_path: Path) -> None:
-    model = make_tiny_model(tmp_path / "model", seed=2, width=256, layers=6)
+def test_a_killed_run_goes_on_and_gives_equal_tables(model: Path, tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.csv")
     unbroken = start(pairs, model, tmp_path / "unbroken", tmp_path / "cache-1")
     assert unbroken.wait(timeout=300) == 0

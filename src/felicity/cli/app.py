@@ -66,6 +66,10 @@ def main() -> None:
     except FelicityError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
-        sys.stderr.write("\nInterrupted; what was scored is kept, and the same command goes on from there.\n")
-        sys.exit(INTERRUPTED)
+    except SystemExit as stop:
+        # typer turns an interrupt into this exit code by itself, without a word.
+        if stop.code == INTERRUPTED:
+            sys.stderr.write(
+                "\nInterrupted; what was scored is kept, and the same command goes on from there.\n"
+            )
+        raise

@@ -16,7 +16,7 @@ from felicity.cli.options import (
     Overflow,
     build_policy,
 )
-from felicity.cli.terminal import out, print_json
+from felicity.cli.terminal import out, print_json, step_bar
 
 if TYPE_CHECKING:
     from felicity.core.engine import EngineInfo
@@ -53,7 +53,8 @@ def judge(
     from felicity.run.model import open_model
 
     policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
-    lm = open_model(model, policy=policy, device=device)
+    with step_bar(quiet=json) as steps:
+        lm = open_model(model, policy=policy, device=device, progress=steps)
     rows = lm.tokens([good, bad], context=context).to_dicts()
     sums = [sum(value for value in row["logprob"] if value is not None) for row in rows]
     margin = sums[0] - sums[1]

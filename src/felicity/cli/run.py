@@ -24,7 +24,7 @@ from felicity.cli.options import (
     build_columns,
     build_policy,
 )
-from felicity.cli.terminal import err, out, print_accuracy, print_json, progress_bar
+from felicity.cli.terminal import err, out, print_accuracy, print_json, progress_bar, step_bar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -79,7 +79,8 @@ def run(
 
     policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
     columns = build_columns(good, bad, suite, phenomenon)
-    lm = open_model(model, policy=policy, device=device, cache=not no_cache)
+    with step_bar(quiet=quiet or json) as steps:
+        lm = open_model(model, policy=policy, device=device, progress=steps, cache=not no_cache)
     name = Path(dataset).name.split(".")[0]
     folder = output or Path("runs") / f"{name}-{lm.info.name}"
     with progress_bar(f"scoring {name}", quiet=quiet or json) as progress:

@@ -19,7 +19,7 @@ def plan_batches(lengths: np.ndarray, *, budget: int) -> list[np.ndarray]:
 
     A sequence longer than the budget has a batch of its own.
 
-    >>> [list(batch) for batch in plan_batches(np.array([3, 9, 4]), budget=8)]
+    >>> [batch.tolist() for batch in plan_batches(np.array([3, 9, 4]), budget=8)]
     [[1], [2, 0]]
     """
     order = np.argsort(-lengths, kind="stable")

@@ -175,7 +175,7 @@ def report_run(run: Run, path: str | Path) -> Path:
     from felicity.report.input import ReportInput
     from felicity.report.page import write_report
 
-    needed = ("items", "requests", "tokens", "scores", "judgements", "estimates", "audit")
+    needed = ("items", "contexts", "requests", "tokens", "scores", "judgements", "estimates", "audit")
     return write_report(
         ReportInput(manifest=run.manifest, **{name: run[name] for name in needed}), Path(path)
     )

@@ -55,7 +55,7 @@ class Model:
 
         >>> import felicity as fe
         >>> fe.model("smollm2").tokens("Cats purr.")["tokens"].to_list()
-        [['C', 'ats', 'Ġpur', 'r', '.']]
+        [['Cats', 'Ġpur', 'r', '.']]
         """
         prompts = build_prompts(texts, context)
         score_missing(self.engine, self.store, find_missing(self.store, prompts))
