@@ -37,6 +37,9 @@ class Dataset:
     rule: str
     method: str
     contrasts: tuple[Contrast, ...] = ()
+    cross: bool = False
+    targets: tuple[str, ...] = ()
+    change: tuple[str, ...] = ()
     rows: int = 0
     left_out: pl.DataFrame
     notes: tuple[str, ...] = ()
@@ -134,6 +137,9 @@ def _read_entry(entry: Entry, rule: str | None, folder: Path | None) -> Dataset:
         rule=method.rule,
         method=name,
         contrasts=method.contrasts,
+        cross=method.cross,
+        targets=method.targets,
+        change=method.change,
         rows=rows.read + len(rows.left_out),
         left_out=rows.left_out,
         notes=(copy.note,) if copy.note else (),

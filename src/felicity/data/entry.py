@@ -24,7 +24,9 @@ class Method:
     """One way to read a dataset's rows and to judge them.
 
     rule: the name of the judging rule. where: fields that must have these values; other rows are left
-    out and counted. keep: further columns of the items, as templates.
+    out and counted. keep: further columns of the items, as templates. cross: each frame of an item is
+    also scored with the target of its partner. targets: the conditions whose target a cloze rule looks
+    for; change: the two conditions between which the likeliest word may change.
     """
 
     rule: str
@@ -36,6 +38,9 @@ class Method:
     where: dict[str, Any] = field(default_factory=dict)
     keep: dict[str, str] = field(default_factory=dict)
     contrasts: tuple[Contrast, ...] = ()
+    cross: bool = False
+    targets: tuple[str, ...] = ()
+    change: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +102,8 @@ def build_entry(fields: dict[str, Any]) -> Entry:
 def _method(spec: dict[str, Any]) -> Method:
     given = dict(spec)
     given["stimuli"] = tuple(Stimulus(**stimulus) for stimulus in given.get("stimuli", ()))
+    for name in ("targets", "change"):
+        given[name] = tuple(given.get(name, ()))
     given["contrasts"] = tuple(
         Contrast(**(contrast | {"worse": tuple(contrast["worse"])})) for contrast in given.get("contrasts", ())
     )
