@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -13,15 +14,23 @@ from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS, TOKENS, conform
 from felicity.engines.batches import BATCH_TOKENS, plan_batches, score_batch
+from felicity.engines.checking import Check, check_tree
+from felicity.engines.chunks import cut_chunks
 from felicity.engines.describe import ModelDescription
+from felicity.engines.devices import Compute
 from felicity.engines.digests import fingerprint_tokenizer, fingerprint_weights
 from felicity.engines.encoding import Encoded, Encoder
 from felicity.engines.loading import load_causal, load_tokenizer
 from felicity.engines.sources import ModelSource
+from felicity.engines.spans import Shape
+from felicity.engines.treescoring import score_trie
 
-# Nats by which re-batching may move a sentence's sum in float32; a property test holds it.
-NOISE = 1e-4
+# Nats by which re-batching may move a sentence's sum. In float32 a property test holds it; in half
+# precision it is a first guess, and a run measures its own.
+NOISE = {"float32": 1e-4, "float16": 0.1, "bfloat16": 1.0}
 CHUNK = 8192
+# Logits kept at once: a large vocabulary makes smaller passes.
+LOGITS = 1 << 26
 
 
 class CausalEngine:
@@ -33,14 +42,14 @@ class CausalEngine:
         description: ModelDescription,
         *,
         policy: Policy,
-        device: str = "auto",
-        batch_tokens: int = BATCH_TOKENS,
+        compute: Compute | None = None,
+        scheduler: str = "auto",
     ) -> None:
         self._source = source
         self._description = description
         self._policy = policy
-        self._device = device
-        self._batch_tokens = batch_tokens
+        self._compute = compute or Compute()
+        self._scheduler = scheduler
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -52,12 +61,27 @@ class CausalEngine:
 
     @cached_property
     def model(self) -> Any:
-        """The model in evaluation mode, in float32."""
-        return load_causal(self._source.folder, name=self._source.name, device=self._device)
+        """The model in evaluation mode."""
+        return load_causal(self._source.folder, name=self._source.name, compute=self._compute)
 
     @cached_property
+    def check(self) -> Check:
+        """Whether the model can be read as a trie; loads it."""
+        if self._scheduler == "plain":
+            return Check(None, "asked for")
+        window = self.encoder.window
+        return check_tree(self.model, self.encoder.tokenizer, window=window, dtype=self._compute.dtype)
+
+    @property
     def info(self) -> EngineInfo:
-        """What the model is and how it will be asked, without its weights."""
+        """What the model is and how it will be asked; once it is loaded, also how it is read."""
+        if "check" not in self.__dict__:
+            return self._info
+        reading = {"scheduler": self.check.scheduler, "scheduler_check": self.check.note}
+        return replace(self._info, notes=self._info.notes | reading)
+
+    @cached_property
+    def _info(self) -> EngineInfo:
         return EngineInfo(
             name=self._source.name,
             family="causal",
@@ -65,11 +89,11 @@ class CausalEngine:
             weights=fingerprint_weights(self._source.folder),
             tokenizer=fingerprint_tokenizer(self._source.folder),
             policy=self.encoder.policy.as_dict(),
-            dtype="float32",
+            dtype=self._compute.dtype,
             parameters=self._description.parameters,
             vocabulary=len(self.encoder.tokenizer),
             window=self._description.window,
-            noise=NOISE,
+            noise=NOISE[self._compute.dtype],
             notes=self._source.details,
         )
 
@@ -83,13 +107,27 @@ class CausalEngine:
 
         Raises BadInput where a text does not fit into the model's window.
         """
-        for chunk in prompts.iter_slices(CHUNK):
+        for chunk in cut_chunks(prompts, join=self.encoder.policy.join):
             encoded = self.encoder.encode(chunk)
             refuse_overlong(encoded, self.encoder.window, self._source.name)
             finished = np.array([request in done for request in encoded.request], dtype=bool)
-            batches = plan_batches(encoded.lengths, budget=self._batch_tokens)
-            for batch in (batch for batch in batches if not finished[batch].all()):
-                yield self._tokens(encoded, batch, score_batch(self.model, encoded, batch))
+            if finished.all():
+                continue
+            for sequences, logprobs in self._score(encoded, finished):
+                yield self._tokens(encoded, sequences, logprobs)
+
+    def _score(self, encoded: Encoded, finished: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        if self.check.tree:
+            yield from score_trie(self.check.tree, encoded, finished, self._shape)
+            return
+        for batch in plan_batches(encoded.lengths, budget=BATCH_TOKENS):
+            if not finished[batch].all():
+                yield batch, score_batch(self.model, encoded, batch)
+
+    @cached_property
+    def _shape(self) -> Shape:
+        most = max(1, LOGITS // self.model.config.get_text_config().vocab_size)
+        return Shape(batch=min(Shape.batch, most), window=min(Shape.window, most))
 
     def _count(self, prompts: pl.DataFrame) -> pl.DataFrame:
         encoded = self.encoder.encode(prompts)
@@ -111,13 +149,10 @@ class CausalEngine:
 
     def _tokens(self, encoded: Encoded, batch: np.ndarray, logprobs: np.ndarray) -> pl.DataFrame:
         """The scored batch as rows of TOKENS."""
-        rows = [np.arange(encoded.bounds[i], encoded.bounds[i + 1]) for i in batch]
-        places = np.concatenate(rows)
-        value = np.full(len(places), np.nan, dtype=np.float32)
-        value[encoded.wanted[places]] = logprobs
-        own = encoded.own[places]
-        row = np.repeat(np.arange(len(batch)), [len(r) for r in rows])[own]
-        places = places[own]
+        value = np.full(len(encoded.ids), np.nan, dtype=np.float32)
+        value[encoded.places(batch, encoded.wanted)] = logprobs
+        places = encoded.places(batch, encoded.own)
+        row = np.repeat(np.arange(len(batch)), encoded.count(encoded.own)[batch])
         pieces = self.encoder.tokenizer.convert_ids_to_tokens(encoded.ids[places].tolist())
         if np.isinf(logprobs).any() or np.isnan(logprobs).any():
             raise NotPossible(
@@ -129,7 +164,7 @@ class CausalEngine:
                 "tokens": pieces,
                 "start": encoded.start[places],
                 "end": encoded.end[places],
-                "logprob": pl.Series(value[own]).fill_nan(None),
+                "logprob": pl.Series(value[places]).fill_nan(None),
             }
         )
         lists = flat.group_by("row", maintain_order=True).agg("tokens", "start", "end", "logprob")

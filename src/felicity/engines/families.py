@@ -8,7 +8,8 @@ from felicity.core.policy import Policy
 from felicity.core.registry import Registry
 from felicity.engines.causal import CausalEngine
 from felicity.engines.describe import ModelDescription, describe_model
-from felicity.engines.loading import choose_device, load_tokenizer
+from felicity.engines.devices import Compute, choose_device, prepare_dtype
+from felicity.engines.loading import load_tokenizer
 from felicity.engines.progress import Progress
 from felicity.engines.sources import ModelSource, resolve_source
 
@@ -20,7 +21,7 @@ class OpenEngine(Protocol):
     """Makes the engine of one family; loads no weights yet."""
 
     def __call__(
-        self, source: ModelSource, description: ModelDescription, *, policy: Policy, device: str
+        self, source: ModelSource, description: ModelDescription, *, policy: Policy, compute: Compute
     ) -> Engine: ...
 
 
@@ -29,14 +30,16 @@ ENGINES.register("causal", CausalEngine)
 
 
 def open_engine(
-    spec: str, *, policy: Policy, device: str = "auto", progress: Progress | None = None
+    spec: str, *, policy: Policy, compute: Compute | None = None, progress: Progress | None = None
 ) -> Engine:
     """The engine for what `-m` was given.
 
     Raises FelicityError where there is no such model, NotPossible where no engine takes its family.
     """
-    if device not in ("auto", "cpu"):
-        choose_device(device)
+    compute = compute or Compute()
+    prepare_dtype(compute.dtype, compute.device)
+    if compute.device not in ("auto", "cpu"):
+        choose_device(compute.device)
     source = resolve_source(spec, progress=progress)
     description = describe_model(source.folder)
     family = find_family(description)
@@ -44,7 +47,7 @@ def open_engine(
         raise NotPossible(
             f"'{source.name}' is a {description.architecture}; felicity scores {', '.join(ENGINES)} models."
         )
-    return ENGINES[family](source, description, policy=policy, device=device)
+    return ENGINES[family](source, description, policy=policy, compute=compute)
 
 
 def open_tokenizer(spec: str, *, progress: Progress | None = None) -> Any:

@@ -4,6 +4,7 @@ transformers reads the file (its architectures are the ones that work); what it 
 refused here. It is done once, since reading quantized weights takes half a minute.
 """
 
+import json
 import logging
 import warnings
 from collections.abc import Iterator
@@ -21,9 +22,11 @@ from felicity.engines.gguf_tokenizer import repair_tokenizer
 from felicity.engines.progress import Progress, no_progress
 
 # Numbers the way of converting: a model converted in another way is converted again.
-RECIPE = 2
+RECIPE = 3
 FLOAT32_BYTES = 4
 TOKENIZER_ROOM = 50_000_000
+# Arguments of this conversion that transformers would write among the tokenizer's settings.
+OPENING = ("is_local", "local_files_only", "name_or_path", "gguf_file")
 
 
 def room_for(path: Path) -> int:
@@ -45,7 +48,7 @@ def convert_gguf(path: Path, folder: Path, *, progress: Progress = no_progress) 
         notes = repair_tokenizer(tokenizer, model=facts.tokenizer, rule=facts.splitting)
         try:
             model.save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
+            _save_tokenizer(tokenizer, folder)
         except SafetensorError as error:
             raise FelicityError(
                 f"Cannot write the converted weights of {path.name}: {str(error).rstrip('.')}; free some "
@@ -86,6 +89,15 @@ def _forget_quantization(model: Any) -> None:
     for holder, name in ((model, "hf_quantizer"), (model.config, "quantization_config")):
         if hasattr(holder, name):
             delattr(holder, name)
+
+
+def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
+    """Leave out how the file was opened, so that every machine makes the same tokenizer."""
+    tokenizer.save_pretrained(folder)
+    path = folder / "tokenizer_config.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    kept = {name: value for name, value in settings.items() if name not in OPENING}
+    path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def resolve_source(spec: str, *, download: bool = True, progress: Progress | Non
     if is_whole(model_store() / spec, recipe=RECIPE):
         return _kept(model_store() / spec, name=spec, spec=spec, origin="gguf")
     if get_close_matches(spec.lower(), [smollm2.NAME], cutoff=SLIP):
-        raise UnknownName("model", spec, [smollm2.NAME])
+        raise UnknownName("model", spec, [smollm2.NAME], hint=f"did you mean '{smollm2.NAME}'?")
     return _resolve_hub(spec, download, say)
 
 

@@ -115,6 +115,7 @@ def _evaluate(
     pending = _pending(lm, folder, prompts)
     scored = lm.score_all(pending, progress=progress)
     manifest["scored"] = {"texts": len(prompts), "now": scored}
+    manifest["model"] |= lm.info.as_dict()
     folder.write_parts("tokens", TOKENS, read_tokens(lm.store, prompts))
     finish_run(folder, manifest, noise=lm.info.noise, counts=counts, seed=seed)
     (folder.path / PENDING).unlink(missing_ok=True)

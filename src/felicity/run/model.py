@@ -8,6 +8,7 @@ from felicity.core.engine import Engine, EngineInfo
 from felicity.core.errors import BadInput
 from felicity.core.policy import Policy
 from felicity.core.schemas import PROMPTS
+from felicity.engines.devices import Compute
 from felicity.engines.families import open_engine
 from felicity.run.scoring import Progress, find_missing, read_tokens, score_missing
 from felicity.run.store import ScoreStore
@@ -72,16 +73,21 @@ def open_model(
     *,
     policy: Policy | None = None,
     device: str = "auto",
+    dtype: str = "float32",
+    device_map: str | None = None,
     cache: bool = True,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Model:
     """A model by name, folder, hub name or .gguf file.
 
+    `device`, `dtype` and `device_map` are as in transformers; a device map wins over the device.
+
     >>> import felicity as fe
     >>> fe.model("smollm2").info.family
     'causal'
     """
-    engine = open_engine(spec, policy=policy or Policy(), device=device, progress=progress)
+    compute = Compute(device=device, dtype=dtype, device_map=device_map)
+    engine = open_engine(spec, policy=policy or Policy(), compute=compute, progress=progress)
     return Model(engine, spec=spec, cache=cache)
 
 

@@ -25,7 +25,7 @@ def compare_all(
     value: str = "passed",
     cluster: str | None = None,
     ties: Ties = "wrong",
-    test: Test = "exact",
+    test: Test | None = None,
     level: float = 0.95,
     draws: int = DRAWS,
     seed: int = 0,
@@ -35,12 +35,15 @@ def compare_all(
     runs: a table of answers per model, by name. cluster: the suite of an item; the interval and the
         permutation test then treat suites, not items, as independent.
     test: which p is adjusted by Holm and by Benjamini and Hochberg: McNemar's 'exact' or 'mid' p, or
-        'permutation'. With ties='half' only the permutation test applies.
+        'permutation'. By default the permutation test where there are clusters, which McNemar's
+        cannot see, or ties counted half; else the exact one.
 
     Raises BadInput for fewer than two models and for items that do not pair.
     """
     if len(runs) < 2:
         raise BadInput("A comparison needs at least two models.")
+    if test is None:
+        test = "permutation" if cluster is not None or ties == "half" else "exact"
     if test not in ("exact", "mid", "permutation"):
         raise UnknownName("test", str(test), ("exact", "mid", "permutation"))
     if ties == "half" and test != "permutation":

@@ -32,7 +32,7 @@ def say_number(value: float) -> str:
 def say_share(share: float) -> str:
     """A proportion as a percentage.
 
-    >>> say_share(0.7215)
+    >>> say_share(0.72149)
     '72.1%'
     """
     return f"{share:.1%}"
