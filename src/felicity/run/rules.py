@@ -1,0 +1,148 @@
+"""The judging rules by name: what each reads from tokens, and what it says of them."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from felicity.core.contrasts import PAIR, Contrast
+from felicity.core.errors import NotPossible
+from felicity.core.registry import Registry
+from felicity.core.units import NATS_PER_BIT
+from felicity.design.crossing import cross_targets
+from felicity.judge.contrasts import judge_contrasts
+from felicity.judge.formulas import MEASURE as SURPRISAL
+from felicity.judge.formulas import judge_formulas
+from felicity.judge.ratings import judge_ratings
+from felicity.measures.regions import score_regions
+from felicity.measures.scoring import score_measures
+from felicity.measures.shared import MEASURE as SHARED
+from felicity.measures.shared import score_shared
+from felicity.measures.unigram import Unigram
+from felicity.run.correlations import correlate_ratings
+
+Parts = Iterable[pl.DataFrame]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """All that judging needs besides tokens. noise: nats by which a sentence's sum may be off."""
+
+    items: pl.DataFrame
+    requests: pl.DataFrame
+    measures: tuple[str, ...]
+    noise: float
+    contrasts: tuple[Contrast, ...] = (PAIR,)
+    unigram: Unigram | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdicts:
+    """Judgements; those of every single prediction where an item has several; further tables by name."""
+
+    judgements: pl.DataFrame
+    predictions: pl.DataFrame | None = None
+    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """How stimuli become judgements.
+
+    measures: what is computed when nothing is asked for; fixed: nothing else can be asked for. prepare:
+    further stimuli that the rule needs. score: tokens, part by part, into scores.
+    """
+
+    meaning: str
+    score: Callable[[Case, Parts], Iterator[pl.DataFrame]]
+    judge: Callable[[Case, pl.DataFrame, Callable[[], Parts]], Verdicts]
+    measures: tuple[str, ...] = ("lp",)
+    fixed: bool = False
+
+    def choose_measures(self, name: str, asked: tuple[str, ...] | None) -> tuple[str, ...]:
+        """The measures asked for, or the rule's own.
+
+        Raises NotPossible where the rule reads one thing only.
+        """
+        if asked and self.fixed and asked != self.measures:
+            raise NotPossible(f"The rule '{name}' reads {self.measures[0]} only; leave --measure out.")
+        return asked or self.measures
+
+
+RULES: Registry[Rule] = Registry("rule")
+
+
+def _score_measures(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
+    for tokens in parts:
+        yield score_measures(tokens, case.measures, noise=case.noise, unigram=case.unigram).scores
+
+
+def _score_surprisal(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
+    for tokens in parts:
+        scores = score_measures(tokens, ("lp",), noise=case.noise).scores
+        yield scores.with_columns(
+            pl.lit(SURPRISAL).alias("measure"),
+            (-pl.col("value") / NATS_PER_BIT).alias("value"),
+            (pl.col("error") / NATS_PER_BIT).alias("error"),
+        )
+
+
+def _score_shared(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
+    yield score_shared(case.requests, pl.concat(parts), noise=case.noise)
+
+
+def _judge_contrasts(case: Case, scores: pl.DataFrame, _: Callable[[], Parts]) -> Verdicts:
+    judgements = judge_contrasts(case.items, case.requests, scores, case.contrasts)
+    return Verdicts(judgements=judgements, predictions=judgements if len(case.contrasts) > 1 else None)
+
+
+def _judge_formulas(case: Case, _: pl.DataFrame, read: Callable[[], Parts]) -> Verdicts:
+    regions = pl.concat([score_regions(case.items, case.requests, tokens) for tokens in read()])
+    judgements, predictions = judge_formulas(case.items, regions, noise_bits=case.noise / NATS_PER_BIT)
+    return Verdicts(judgements=judgements, predictions=predictions, tables={"regions": regions})
+
+
+def _judge_ratings(case: Case, scores: pl.DataFrame, _: Callable[[], Parts]) -> Verdicts:
+    judgements = judge_ratings(case.items, case.requests, scores)
+    correlations = correlate_ratings(case.items, case.requests, scores)
+    several = judgements["rule"].n_unique() > 1
+    return Verdicts(
+        judgements=judgements,
+        predictions=judgements if several else None,
+        tables={"correlations": correlations},
+    )
+
+
+RULES.register(
+    "contrast",
+    Rule(meaning="one condition above others", score=_score_measures, judge=_judge_contrasts),
+)
+RULES.register(
+    "shared",
+    Rule(
+        meaning="the tokens two sentences share, given those that differ",
+        score=_score_shared,
+        judge=_judge_contrasts,
+        measures=(SHARED,),
+        fixed=True,
+    ),
+)
+RULES.register(
+    "formula",
+    Rule(
+        meaning="formulas over region surprisals",
+        score=_score_surprisal,
+        judge=_judge_formulas,
+        measures=(SURPRISAL,),
+        fixed=True,
+    ),
+)
+RULES.register(
+    "rating",
+    Rule(meaning="agreement with ratings", score=_score_measures, judge=_judge_ratings),
+)
+
+
+def prepare_items(items: pl.DataFrame, *, cross: bool) -> pl.DataFrame:
+    """Stimuli to be scored: those of the dataset, and frames crossed with targets where the rule asks so."""
+    return cross_targets(items) if cross else items
