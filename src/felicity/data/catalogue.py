@@ -1,5 +1,6 @@
 """Datasets by name, and users' own files: stimuli in one form, whatever they came from."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,20 +82,25 @@ def find_entry(name: str) -> Entry:
 
 
 def read_dataset(
-    name: str, columns: Columns | None = None, *, rule: str | None = None, folder: Path | None = None
+    name: str,
+    columns: Columns | None = None,
+    *,
+    rule: str | None = None,
+    folder: Path | None = None,
+    without: Collection[str] = (),
 ) -> Dataset:
     """A dataset by its name, or from a file: pairs, n-tuples in a long table, or a suite with regions.
 
     For a file, `columns.suite` names the column; for a dataset it narrows to that suite. `folder` is
-    where the user has a copy.
+    where the user has a copy. Rules in `without` are not taken unless `rule` names them.
 
     Raises UnknownName, or BadInput where a file cannot be used.
     """
     columns = columns or Columns()
     if name == STARTER or name in load_entries():
-        whole = _read_starter() if name == STARTER else _read_entry(find_entry(name), rule, folder)
         if name == STARTER and rule not in (None, "pair"):
             raise UnknownName(f"rule for '{STARTER}'", str(rule), ["pair"])
+        whole = _read_starter() if name == STARTER else _read_entry(find_entry(name), rule, folder, without)
         items = narrow(whole.items, suite=columns.suite, phenomenon=columns.phenomenon)
         return Dataset(**(vars(whole) | {"items": items}))
     path = Path(name)
@@ -124,8 +130,8 @@ def _read_starter() -> Dataset:
     )
 
 
-def _read_entry(entry: Entry, rule: str | None, folder: Path | None) -> Dataset:
-    name, method = entry.method(rule)
+def _read_entry(entry: Entry, rule: str | None, folder: Path | None, without: Collection[str]) -> Dataset:
+    name, method = entry.method(rule, without=without)
     copy = get_copy(entry, folder)
     rows = FORMATS[entry.format](copy.paths, entry, method)
     if rows.items.is_empty():

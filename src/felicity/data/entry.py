@@ -1,6 +1,7 @@
 """What the catalogue says of a dataset: one declarative file each, read once and checked."""
 
 import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -70,12 +71,15 @@ class Entry:
     maps: dict[str, dict[str, str]] = field(default_factory=dict)
     quirks: tuple[str, ...] = ()
 
-    def method(self, name: str | None) -> tuple[str, Method]:
+    def method(self, name: str | None, *, without: Collection[str] = ()) -> tuple[str, Method]:
         """The method by that name, or the one its authors meant, which stands first.
+
+        Methods whose rule is in `without` are passed over, unless named.
 
         Raises UnknownName.
         """
-        chosen = name or next(iter(self.methods))
+        possible = [method for method, spec in self.methods.items() if spec.rule not in without]
+        chosen = name or (possible or list(self.methods))[0]
         if chosen not in self.methods:
             raise UnknownName(f"rule for '{self.name}'", chosen, self.methods)
         return chosen, self.methods[chosen]
@@ -105,6 +109,7 @@ def _method(spec: dict[str, Any]) -> Method:
     for name in ("targets", "change"):
         given[name] = tuple(given.get(name, ()))
     given["contrasts"] = tuple(
-        Contrast(**(contrast | {"worse": tuple(contrast["worse"])})) for contrast in given.get("contrasts", ())
+        Contrast(**(contrast | {"worse": tuple(contrast["worse"])}))
+        for contrast in given.get("contrasts", ())
     )
     return Method(**given)

@@ -64,7 +64,7 @@ def read_headless(path: Path, entry: Entry) -> Table:
                     f"{path}, line {reader.line_num}: {len(cells)} cells, where {entry.name} has "
                     f"{len(entry.columns)} ({', '.join(entry.columns)})."
                 )
-            rows.append(dict(zip(entry.columns, cells, strict=True)) | {"number": str(reader.line_num)})
+            rows.append({"number": str(reader.line_num), **dict(zip(entry.columns, cells, strict=True))})
             lines.append(reader.line_num)
     except csv.Error as error:
         raise BadInput(f"{path}, line {reader.line_num}: {error}.") from error

@@ -74,7 +74,7 @@ def _refuse_repeats(table: Table, names: list[str], conditions: list[str]) -> No
     for name, condition, line in zip(names, conditions, table.lines, strict=True):
         if (name, condition) in first:
             raise BadInput(
-                f"{table.path}, line {line}: 'condition' is '{condition}' for item '{name}', as already on line "
+                f"{table.path}, line {line}: 'condition' is '{condition}' for item '{name}', as on line "
                 f"{first[name, condition]}."
             )
         first[name, condition] = line

@@ -6,12 +6,12 @@ The values are read by the standard parsers; these scanners only follow the same
 import json
 import re
 from collections.abc import Iterator
-from json.decoder import scanstring
 
 Where = tuple[str | int, ...]
 Lines = dict[Where, int]
 
 SPACE = re.compile(r"[ \t\n\r]*")
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 SCALAR = re.compile(r"[^,\]}\s]+")
 HEADER = re.compile(r"\s*\[(\[?)([^\]]+)\]?\]")
 KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)\s*=")
@@ -48,7 +48,7 @@ def _walk_json(text: str) -> Iterator[tuple[Where, int]]:
             at = _skip(text, at + 1)
             count = 0
         else:
-            at = scanstring(text, at + 1)[1] if mark == '"' else _scalar_end(text, at)
+            at = _end(STRING if mark == '"' else SCALAR, text, at)
             at = _skip(text, at)
             count = _next(where)
         while stack and at < len(text) and text[at] in "}]":
@@ -61,9 +61,9 @@ def _walk_json(text: str) -> Iterator[tuple[Where, int]]:
             at = _skip(text, at + 1)
         home, kind = stack[-1]
         if kind == "{":
-            key, at = scanstring(text, at + 1)
-            at = _skip(text, _skip(text, at) + 1)
-            where = (*home, key)
+            end = _end(STRING, text, at)
+            where = (*home, json.loads(text[at:end], strict=False))
+            at = _skip(text, _skip(text, end) + 1)
         else:
             where = (*home, count)
 
@@ -78,8 +78,8 @@ def _skip(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _scalar_end(text: str, at: int) -> int:
-    found = SCALAR.match(text, at)
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
     return found.end() if found else at + 1
 
 

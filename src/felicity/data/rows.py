@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.schemas import ITEMS
+from felicity.core.schemas import ITEMS, Schema
 from felicity.data.entry import Entry, Method
 from felicity.data.tables import Table
 from felicity.data.templates import Unfit, fill_template, list_fields
@@ -111,9 +111,9 @@ def _context(template: str, fields: dict[str, object], entry: Entry) -> str | No
 
 
 def _frame(made: list[dict[str, object]], method: Method) -> pl.DataFrame:
-    schema = ITEMS | {"line": pl.UInt32()}
+    schema: Schema = ITEMS | {"line": pl.UInt32()}
     if any(stimulus.context for stimulus in method.stimuli):
         schema |= {"context_text": pl.String()}
-    kept = {name: pl.String() for name in method.keep}
+    kept: Schema = {name: pl.String() for name in method.keep}
     frame = pl.DataFrame(made, schema=schema | kept)
     return frame.with_columns(pl.col(name).cast(pl.Float64) for name in NUMBERS if name in kept)

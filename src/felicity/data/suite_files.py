@@ -1,14 +1,14 @@
 """A suite of regions and predictions from a file: felicity's own TOML or JSON form.
 
-    name = "agreement"
-    phenomenon = "number agreement"            # left out: the suite is its own
-    metric = "sum"                             # left out: sum; or mean, median, range, max, min
-    regions = ["subject", "verb", "end"]       # left out: 1, 2, 3
-    predictions = ["(verb;%match%) < (verb;%mismatch%)"]
+name = "agreement"
+phenomenon = "number agreement"            # left out: the suite is its own
+metric = "sum"                             # left out: sum; or mean, median, range, max, min
+regions = ["subject", "verb", "end"]       # left out: 1, 2, 3
+predictions = ["(verb;%match%) < (verb;%mismatch%)"]
 
-    [[items]]
-    match = ["The cats", "annoy", "Tim."]
-    mismatch = ["The cats", "annoys", "Tim."]
+[[items]]
+match = ["The cats", "annoy", "Tim."]
+mismatch = ["The cats", "annoys", "Tim."]
 """
 
 from felicity.core.errors import BadInput
@@ -31,12 +31,16 @@ def parse_suite(document: Document) -> Suite:
     items, lines = _items(document)
     regions = _regions(document, items)
     conditions = set.intersection(*(set(item) for item in items.values()))
-    predictions = document.texts(("predictions",), "a list of formulas")
-    check_predictions(document, predictions, [("predictions", n) for n in range(len(predictions))], regions, conditions)
     for number, item in items.items():
         if set(item) != conditions:
             odd = sorted(set(item) - conditions)[0]
-            document.fail(("items", list(items).index(number)), f"has a condition '{odd}' that another item lacks")
+            document.fail(
+                ("items", list(items).index(number)), f"has a condition '{odd}' that another item lacks"
+            )
+    predictions = document.texts(("predictions",), "a list of formulas")
+    check_predictions(
+        document, predictions, [("predictions", n) for n in range(len(predictions))], regions, conditions
+    )
     return Suite(
         name=name,
         metric=metric,
@@ -95,6 +99,7 @@ def _regions(document: Document, items: dict[str, dict[str, list[str]]]) -> list
         for condition, contents in item.items():
             if len(contents) != len(names):
                 document.fail(
-                    ("items", place, condition), f"has {len(contents)} regions where there should be {len(names)}"
+                    ("items", place, condition),
+                    f"has {len(contents)} regions where there should be {len(names)}",
                 )
     return [(str(place + 1), name) for place, name in enumerate(names)]

@@ -81,10 +81,10 @@ def _conditions(document: Document, where: Where, numbers: list[str]) -> dict[st
             number = str(document.get((*regions, spot, "region_number"), int, "a number"))
             contents[number] = str(document.get((*regions, spot, "content"), str, "a text"))
         if list(contents) != numbers:
-            document.fail(regions, f"numbers {', '.join(contents)}, where region_meta has {', '.join(numbers)}")
+            document.fail(
+                regions, f"numbers {', '.join(contents)}, where region_meta has {', '.join(numbers)}"
+            )
         found[name] = list(contents.values())
         if not any(text.strip() for text in found[name]):
             document.fail(regions, "holds no words")
     return found
-
-

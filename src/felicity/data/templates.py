@@ -1,10 +1,10 @@
 """Small templates over the fields of a row: `{field}`, with filters behind it, `{field|filter:argument}`.
 
-    {sentence|head}        all words but the last        {sentence|last}   the last word
-    {item|before:-}        what stands before the mark   {item|after:-}    what stands behind it
-    {expected|first}       the first of a|b|c            {bias|sign}       positive, negative or zero
-    {context|tabs}         tabs become spaces            {isHigh|map:side} looked up in the entry's maps
-    {context|article:target}   `(a|an)` as the field `target` needs it
+{sentence|head}        all words but the last        {sentence|last}   the last word
+{item|before:-}        what stands before the mark   {item|after:-}    what stands behind it
+{expected|first}       the first of a|b|c            {bias|sign}       positive, negative or zero
+{context|tabs}         tabs become spaces            {isHigh|map:side} looked up in the entry's maps
+{context|article:target}   `(a|an)` as the field `target` needs it
 """
 
 import re

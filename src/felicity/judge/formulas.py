@@ -32,7 +32,9 @@ def find_margin(part: Part, surprisals: Surprisals) -> float:
         return part.value
     if isinstance(part, Region):
         if (part.condition, part.region) not in surprisals:
-            raise BadInput(f"There is no surprisal for region '{part.region}' of condition '{part.condition}'.")
+            raise BadInput(
+                f"There is no surprisal for region '{part.region}' of condition '{part.condition}'."
+            )
         return surprisals[part.condition, part.region]
     left, right = find_margin(part.left, surprisals), find_margin(part.right, surprisals)
     return _combine(part, left, right)
@@ -78,7 +80,11 @@ def judge_formulas(
             part = formulas[text]
             margin = find_margin(part, known.get(item, {}))
             noise = noise_bits * sum(1 for _ in list_regions(part))
-            verdict = {"passed": float(holds(part, known[item])), "margin": margin, "stable": abs(margin) > noise}
+            verdict = {
+                "passed": float(holds(part, known[item])),
+                "margin": margin,
+                "stable": abs(margin) > noise,
+            }
             results.append(verdict)
             single.append(shared | {"rule": f"{suite}/{number}"} | verdict)
         worst = min(results, key=lambda verdict: (verdict["passed"], verdict["margin"]))

@@ -41,7 +41,7 @@ def audit_requests(requests: pl.DataFrame, encodings: pl.DataFrame) -> pl.DataFr
 
 
 def audit_rows(dataset: Dataset) -> pl.DataFrame:
-    """Rows of AUDIT for what the dataset's files hold besides stimuli, by reason, and for notes on the copy."""
+    """Rows of AUDIT for rows of the files that are no stimuli, by reason, and for notes on the copy."""
     rows: list[tuple[object, ...]] = []
     for (reason,), part in dataset.left_out.group_by("reason", maintain_order=True):
         places = pl.select(pl.format("{} line {}", part["file"], part["line"])).to_series().head(EXAMPLES)

@@ -22,7 +22,14 @@ from felicity.run.audit import audit_requests, audit_rows, refuse_overlong
 from felicity.run.folder import EXTRAS, SHEETS, TABLES, RunFolder
 from felicity.run.manifest import build_manifest, now, refuse_other_run
 from felicity.run.model import Model, open_model
-from felicity.run.rules import RULES, Case, Rule, prepare_items
+from felicity.run.rules import (
+    RULES,
+    Case,
+    Rule,
+    impossible_rules,
+    prepare_items,
+    refuse_impossible,
+)
 from felicity.run.scoring import Progress, find_missing, read_tokens
 from felicity.run.verdicts import write_verdicts
 
@@ -81,7 +88,14 @@ def evaluate(
     """
     lm = open_model(lm) if isinstance(lm, str) else lm
     counts = read_unigram(Path(unigram)) if unigram else None
-    data = read_dataset(dataset, columns, rule=rule, folder=Path(source) if source else None)
+    data = read_dataset(
+        dataset,
+        columns,
+        rule=rule,
+        folder=Path(source) if source else None,
+        without=impossible_rules(lm.info.can),
+    )
+    refuse_impossible(data.rule, lm.info)
     items = sample_items(data.items, sample, seed=seed)
     judging = RULES[data.rule]
     chosen = judging.choose_measures(data.method, tuple(measures) if measures else None)

@@ -1,11 +1,12 @@
 """The judging rules by name: what each reads from tokens, and what it says of them."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from felicity.core.contrasts import PAIR, Contrast
+from felicity.core.engine import EngineInfo
 from felicity.core.errors import NotPossible
 from felicity.core.registry import Registry
 from felicity.core.units import NATS_PER_BIT
@@ -22,6 +23,8 @@ from felicity.measures.unigram import Unigram
 from felicity.run.correlations import correlate_ratings
 
 Parts = Iterable[pl.DataFrame]
+# What a rule needs of an engine beyond scores.
+NEEDS = {"cloze": "fill"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +144,23 @@ RULES.register(
     "rating",
     Rule(meaning="agreement with ratings", score=_score_measures, judge=_judge_ratings),
 )
+
+
+def impossible_rules(can: Collection[str]) -> list[str]:
+    """Rules that an engine with these abilities cannot serve."""
+    return [rule for rule, ability in NEEDS.items() if ability not in can]
+
+
+def refuse_impossible(rule: str, info: EngineInfo) -> None:
+    """Stop before a rule that the model cannot serve.
+
+    Raises NotPossible.
+    """
+    if rule in impossible_rules(info.can):
+        raise NotPossible(
+            f"'{info.name}' cannot {NEEDS[rule]} frames, which the rule '{rule}' needs; leave --rule out for "
+            "one that scores are enough for."
+        )
 
 
 def prepare_items(items: pl.DataFrame, *, cross: bool) -> pl.DataFrame:
