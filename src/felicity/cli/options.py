@@ -44,6 +44,13 @@ Suite = Annotated[
 Phenomenon = Annotated[
     str | None, typer.Option(help="In a file: column of phenomena. In a dataset: only this phenomenon.")
 ]
+RuleName = Annotated[
+    str | None,
+    typer.Option("--rule", help="Another rule that the dataset knows (`felicity data show` lists them)."),
+]
+From = Annotated[
+    Path | None, typer.Option("--from", metavar="DIR", help="A folder that holds a copy of the dataset.")
+]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
 

@@ -75,6 +75,31 @@ ESTIMATES: Schema = {
     "unstable": pl.UInt32(),
 }
 
+# The surprisal of every region of every stimulus, its tokens put together as its suite says.
+REGIONS: Schema = {
+    "item": TEXT,
+    "suite": TEXT,
+    "condition": TEXT,
+    "region": TEXT,
+    "name": TEXT,
+    "surprisal_bits": pl.Float64(),
+    "n_tokens": pl.UInt32(),
+}
+
+# Scores against ratings; `level` is `all`, `suite` or `phenomenon`.
+CORRELATIONS: Schema = {
+    "measure": TEXT,
+    "condition": TEXT,
+    "level": TEXT,
+    "name": TEXT,
+    "method": TEXT,
+    "n": pl.UInt32(),
+    "r": pl.Float64(),
+    "low": pl.Float64(),
+    "high": pl.Float64(),
+    "p": pl.Float64(),
+}
+
 AUDIT: Schema = {"check": TEXT, "count": pl.UInt32(), "of": pl.UInt32(), "meaning": TEXT, "examples": TEXT}
 
 
