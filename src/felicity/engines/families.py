@@ -1,5 +1,6 @@
 """Which engine a model gets: the one door behind `-m`."""
 
+from functools import partial
 from typing import Any, Protocol
 
 from felicity.core.engine import Engine
@@ -7,13 +8,25 @@ from felicity.core.errors import NotPossible
 from felicity.core.policy import Policy
 from felicity.core.registry import Registry
 from felicity.engines.causal import CausalEngine
+from felicity.engines.cloze import ClozeEngine
 from felicity.engines.describe import ModelDescription, describe_model
 from felicity.engines.loading import choose_device, load_tokenizer
+from felicity.engines.masked import MASKED
 from felicity.engines.progress import Progress
 from felicity.engines.sources import ModelSource, resolve_source
 
-# How the class that a configuration names tells its family.
+# Families in the order in which they claim a model: some are in several of transformers' lists, as BART is.
+LISTS = {
+    "seq2seq": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES",
+    "causal": "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",
+    "masked": "MODEL_FOR_MASKED_LM_MAPPING_NAMES",
+}
+# A type whose class is not in the lists, or whose configuration names none, has most likely these.
+BY_TYPE = ("seq2seq", "masked", "causal")
+# How the class of a model that brings its own code tells its family.
 ENDINGS = {"ForCausalLM": "causal", "LMHeadModel": "causal", "ForMaskedLM": "masked"}
+# Predicts in any order, so it is with transformers' causal models but of no such family.
+PERMUTED = "xlnet"
 
 
 class OpenEngine(Protocol):
@@ -26,6 +39,7 @@ class OpenEngine(Protocol):
 
 ENGINES: Registry[OpenEngine] = Registry("engine")
 ENGINES.register("causal", CausalEngine)
+ENGINES.register("masked", partial(ClozeEngine, way=MASKED))
 
 
 def open_engine(
@@ -55,7 +69,16 @@ def open_tokenizer(spec: str, *, progress: Progress | None = None) -> Any:
 
 def find_family(description: ModelDescription) -> str:
     """The family of a model by the class its configuration names, else by its type's usual class."""
+    if description.model_type == PERMUTED:
+        return PERMUTED
+    from transformers.models.auto import modeling_auto
+
+    lists = {family: getattr(modeling_auto, name) for family, name in LISTS.items()}
+    for family, classes in lists.items():
+        if description.architecture in classes.values():
+            return family
     for ending, family in ENDINGS.items():
         if description.architecture.endswith(ending):
             return family
-    return description.architecture
+    usual = [family for family in BY_TYPE if description.model_type in lists[family]]
+    return usual[0] if usual else description.architecture

@@ -1,0 +1,140 @@
+"""Engines that hide a token and predict it from what is left: masked models and XLNet."""
+
+import sys
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from felicity.core.engine import EngineInfo
+from felicity.core.policy import Policy
+from felicity.core.schemas import ENCODINGS
+from felicity.engines.describe import ModelDescription
+from felicity.engines.encoding import Encoded, Encoder
+from felicity.engines.hiding import UNIT_TOKENS, Copies, Hider, Reader, cut_units
+from felicity.engines.loading import load_tokenizer
+from felicity.engines.pretrained import (
+    build_encodings,
+    build_info,
+    build_tokens,
+    find_window,
+    load_weights,
+    refuse_overlong,
+)
+from felicity.engines.sources import ModelSource
+
+CHUNK = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """What is particular to a family.
+
+    encoder: the tokenizer under the policy, with what is `auto` settled. lead: ids before every text.
+    hide: the copies of some sequences. reader: the model as something that predicts hidden tokens.
+    kind: what a log-probability means under the policy.
+    """
+
+    family: str
+    auto: str
+    encoder: Callable[..., Encoder]
+    lead: Callable[[Encoder], list[int]]
+    hide: Callable[[Encoded, range, Policy], Copies]
+    reader: Callable[[Any], Reader]
+    kind: Callable[[Policy], str]
+
+
+class ClozeEngine:
+    """Scores by hiding; weights are loaded at the first call that needs them."""
+
+    def __init__(
+        self,
+        source: ModelSource,
+        description: ModelDescription,
+        *,
+        policy: Policy,
+        way: Way,
+        device: str = "auto",
+    ) -> None:
+        self._source = source
+        self._description = description
+        self._policy = policy
+        self._way = way
+        self._device = device
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The tokenizer under the policy; its window is what the lead leaves."""
+        tokenizer = load_tokenizer(self._source.folder, name=self._source.name)
+        window = find_window(self._description, tokenizer) or sys.maxsize
+        return self._way.encoder(tokenizer, self._policy, window=window, name=self._source.name)
+
+    @cached_property
+    def hider(self) -> Hider:
+        """The model as something that predicts hidden tokens; loads it."""
+        model = load_weights(self._source.folder, self._way.auto, name=self._source.name, device=self._device)
+        tokenizer = self.encoder.tokenizer
+        return Hider(
+            read=self._way.reader(model),
+            mask=tokenizer.mask_token_id,
+            pad=tokenizer.pad_token_id or 0,
+            vocabulary=model.config.vocab_size,
+        )
+
+    @cached_property
+    def info(self) -> EngineInfo:
+        """What the model is and how it will be asked, without its weights."""
+        return build_info(
+            self._source,
+            self._description,
+            family=self._way.family,
+            kind=self._way.kind(self.encoder.policy),
+            policy=self.encoder.policy,
+            tokenizer=self.encoder.tokenizer,
+            can=("score", "fill"),
+        )
+
+    def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
+        """One row of ENCODINGS per prompt, from the tokenizer alone."""
+        parts = [self._count(self._encode(chunk)) for chunk in prompts.iter_slices(CHUNK)]
+        return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
+
+    def score(self, prompts: pl.DataFrame, *, done: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+        """Rows of TOKENS, a frame whenever a unit of texts is done; units wholly in `done` are passed over.
+
+        Raises BadInput where a text does not fit into the model's window.
+        """
+        lead = np.array(self._way.lead(self.encoder), dtype=np.int64)
+        for chunk in prompts.iter_slices(CHUNK):
+            encoded = self._encode(chunk)
+            refuse_overlong(self._count(encoded), window=self.encoder.window, name=self._source.name)
+            cost = encoded.count(encoded.wanted) * (encoded.lengths + len(lead))
+            for unit in cut_units(cost, budget=UNIT_TOKENS):
+                if not all(encoded.request[i] in done for i in unit):
+                    yield self._score(encoded, unit, lead)
+
+    def _encode(self, prompts: pl.DataFrame) -> Encoded:
+        encoded = self.encoder.encode(prompts)
+        # Only what is predicted from the left, with nothing there, cannot be predicted.
+        if self.info.kind == "left-to-right" and not self._way.lead(self.encoder):
+            return encoded
+        return replace(encoded, wanted=encoded.own)
+
+    def _count(self, encoded: Encoded) -> pl.DataFrame:
+        return build_encodings(encoded, self.encoder.tokenizer, window=self.encoder.window)
+
+    def _score(self, encoded: Encoded, unit: range, lead: np.ndarray) -> pl.DataFrame:
+        copies = self._way.hide(encoded, unit, self.encoder.policy)
+        values = self.hider.score(self._sequences(encoded, unit, lead), shift(copies, len(lead)))
+        return build_tokens(encoded, unit, values, self.encoder.tokenizer, name=self._source.name)
+
+    def _sequences(self, encoded: Encoded, unit: range, lead: np.ndarray) -> list[np.ndarray]:
+        return [np.concatenate([lead, encoded.ids[encoded.bounds[i] : encoded.bounds[i + 1]]]) for i in unit]
+
+
+def shift(copies: Copies, by: int) -> Copies:
+    """The same copies of sequences that begin with `by` further tokens."""
+    return Copies(copies.sequence, copies.begin + by, copies.end + by, copies.length + by, copies.target)
