@@ -160,3 +160,62 @@ def make_masked(shape: str, folder: Path) -> Path:
         "deberta-v2": lambda: t.DebertaV2Config(**SMALL, **common, **distances),
     }
     return save_random(configs[shape](), "AutoModelForMaskedLM", tokenizer, folder)
+
+
+def make_seq2seq(shape: str, folder: Path) -> Path:
+    """A random encoder-decoder: t5, t5-untied (an output layer of its own, as in T5 1.1), bart."""
+    import torch
+    import transformers as t
+
+    if shape == "bart":
+        tokenizer = make_bytelevel()
+        config = t.BartConfig(
+            vocab_size=len(tokenizer),
+            d_model=32,
+            encoder_layers=2,
+            decoder_layers=2,
+            encoder_attention_heads=2,
+            decoder_attention_heads=2,
+            encoder_ffn_dim=48,
+            decoder_ffn_dim=48,
+            max_position_embeddings=POSITIONS,
+            decoder_start_token_id=2,
+            forced_bos_token_id=None,
+            forced_eos_token_id=None,
+        )
+        return save_random(config, "AutoModelForSeq2SeqLM", tokenizer, folder)
+    sentinels = [f"<extra_id_{i}>" for i in range(3)]
+    names = {"pad_token": "<pad>", "eos_token": "</s>"}
+    tokenizer = make_unigram(["<pad>", "</s>", "<unk>", *sentinels], "$A </s>", **names)
+    config = t.T5Config(
+        vocab_size=len(tokenizer),
+        d_model=32,
+        d_kv=16,
+        d_ff=48,
+        num_layers=2,
+        num_heads=2,
+        decoder_start_token_id=0,
+        tie_word_embeddings=shape == "t5",
+    )
+    save_random(config, "AutoModelForSeq2SeqLM", tokenizer, folder)
+    if shape == "t5-untied":
+        from safetensors.torch import load_file, save_file
+
+        weights = load_file(folder / "model.safetensors")
+        torch.manual_seed(9)
+        weights["lm_head.weight"] = torch.randn(len(tokenizer), 32) * WIDE
+        save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def make_xlnet(folder: Path) -> Path:
+    """A random XLNet."""
+    import transformers as t
+
+    special = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
+    names = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "mask_token": "<mask>"}
+    tokenizer = make_unigram(special, "$A <sep> <cls>", **names)
+    config = t.XLNetConfig(
+        vocab_size=len(tokenizer), d_model=32, n_layer=2, n_head=2, d_inner=48, pad_token_id=5
+    )
+    return save_random(config, "AutoModelForCausalLM", tokenizer, folder)

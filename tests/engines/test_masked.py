@@ -74,7 +74,7 @@ def test_every_shape_equals_a_slow_loop(make: Callable[[str], Path], shape: str,
         for text, ours in zip(SENTENCES, found, strict=True):
             slow = score_slowly(make(shape), text, pll=pll, context=context)
             assert np.allclose(ours, slow, atol=1e-4)
-    assert lm.engine.hider.read.sparse
+    assert lm.engine.hider.read.picker.sparse
 
 
 def test_the_two_ways_differ_in_words_of_several_tokens_only(make: Callable[[str], Path]) -> None:

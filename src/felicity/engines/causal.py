@@ -1,21 +1,23 @@
 """Hugging Face causal models: log p(token | everything before it)."""
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from felicity.core.engine import EngineInfo
+from felicity.core.engine import EngineInfo, Sampling
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS, TOKENS, conform
 from felicity.engines.batches import BATCH_TOKENS, plan_batches, score_batch
+from felicity.engines.causal_fill import encode_prompt, fill_next, score_next
 from felicity.engines.describe import ModelDescription
 from felicity.engines.digests import fingerprint_tokenizer, fingerprint_weights
 from felicity.engines.encoding import Encoded, Encoder
+from felicity.engines.generating import generate_texts, refuse_long
 from felicity.engines.loading import load_causal, load_tokenizer
 from felicity.engines.sources import ModelSource
 
@@ -70,6 +72,7 @@ class CausalEngine:
             vocabulary=len(self.encoder.tokenizer),
             window=self._description.window,
             noise=NOISE,
+            can=("score", "fill", "generate"),
             notes=self._source.details,
         )
 
@@ -90,6 +93,23 @@ class CausalEngine:
             batches = plan_batches(encoded.lengths, budget=self._batch_tokens)
             for batch in (batch for batch in batches if not finished[batch].all()):
                 yield self._tokens(encoded, batch, score_batch(self.model, encoded, batch))
+
+    def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+        """Rows of FILLERS: the k likeliest tokens after what stands before each frame's blank."""
+        return fill_next(self.model, self.encoder, frames, k=k, name=self._source.name)
+
+    def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
+        """Rows of CANDIDATES: log p(candidate | what stands before the blank)."""
+        unknown = self.encoder.tokenizer.unk_token
+        return score_next(self, frames, candidates, unknown=unknown, name=self._source.name)
+
+    def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
+        """Rows of CONTINUATIONS: each prompt written on."""
+        rows = [encode_prompt(self.encoder, text, name=self._source.name) for text in prompts]
+        refuse_long(rows, tokens=sampling.tokens, window=self._description.window, name=self._source.name)
+        return generate_texts(
+            self.model, self.encoder.tokenizer, prompts, rows, sampling=sampling, writes_on=True
+        )
 
     def _count(self, prompts: pl.DataFrame) -> pl.DataFrame:
         encoded = self.encoder.encode(prompts)

@@ -1,7 +1,7 @@
 """Engines that hide a token and predict it from what is left: masked models and XLNet."""
 
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ import polars as pl
 from felicity.core.engine import EngineInfo
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
+from felicity.engines.cloze_fill import fill_hidden, score_hidden
 from felicity.engines.describe import ModelDescription
 from felicity.engines.encoding import Encoded, Encoder
 from felicity.engines.hiding import UNIT_TOKENS, Copies, Hider, Reader, cut_units
@@ -107,32 +108,50 @@ class ClozeEngine:
 
         Raises BadInput where a text does not fit into the model's window.
         """
-        lead = np.array(self._way.lead(self.encoder), dtype=np.int64)
         for chunk in prompts.iter_slices(CHUNK):
             encoded = self._encode(chunk)
             refuse_overlong(self._count(encoded), window=self.encoder.window, name=self._source.name)
-            cost = encoded.count(encoded.wanted) * (encoded.lengths + len(lead))
+            cost = encoded.count(encoded.wanted) * (encoded.lengths + len(self._lead))
             for unit in cut_units(cost, budget=UNIT_TOKENS):
                 if not all(encoded.request[i] in done for i in unit):
-                    yield self._score(encoded, unit, lead)
+                    yield self._score(encoded, unit)
+
+    def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+        """Rows of FILLERS: the k likeliest tokens for each frame's blank."""
+        return fill_hidden(self.hider, self.encoder, frames, k=k, **self._setting)
+
+    def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
+        """Rows of CANDIDATES: log p(candidate in the blank), its tokens opened from left to right."""
+        return score_hidden(self.hider, self.encoder, frames, candidates, **self._setting)
+
+    @property
+    def _setting(self) -> dict[str, Any]:
+        return {"lead": self._lead, "left": self._left, "name": self._source.name}
+
+    @property
+    def _left(self) -> bool:
+        return self._way.kind(self.encoder.policy) == "left-to-right"
+
+    @cached_property
+    def _lead(self) -> np.ndarray:
+        return np.array(self._way.lead(self.encoder), dtype=np.int64)
 
     def _encode(self, prompts: pl.DataFrame) -> Encoded:
         encoded = self.encoder.encode(prompts)
         # Only what is predicted from the left, with nothing there, cannot be predicted.
-        if self.info.kind == "left-to-right" and not self._way.lead(self.encoder):
+        if self._left and not len(self._lead):
             return encoded
         return replace(encoded, wanted=encoded.own)
 
     def _count(self, encoded: Encoded) -> pl.DataFrame:
         return build_encodings(encoded, self.encoder.tokenizer, window=self.encoder.window)
 
-    def _score(self, encoded: Encoded, unit: range, lead: np.ndarray) -> pl.DataFrame:
-        copies = self._way.hide(encoded, unit, self.encoder.policy)
-        values = self.hider.score(self._sequences(encoded, unit, lead), shift(copies, len(lead)))
+    def _score(self, encoded: Encoded, unit: range) -> pl.DataFrame:
+        copies = shift(self._way.hide(encoded, unit, self.encoder.policy), len(self._lead))
+        bounds = encoded.bounds
+        sequences = [np.concatenate([self._lead, encoded.ids[bounds[i] : bounds[i + 1]]]) for i in unit]
+        values = self.hider.score(sequences, copies)
         return build_tokens(encoded, unit, values, self.encoder.tokenizer, name=self._source.name)
-
-    def _sequences(self, encoded: Encoded, unit: range, lead: np.ndarray) -> list[np.ndarray]:
-        return [np.concatenate([lead, encoded.ids[encoded.bounds[i] : encoded.bounds[i + 1]]]) for i in unit]
 
 
 def shift(copies: Copies, by: int) -> Copies:

@@ -13,7 +13,9 @@ from felicity.engines.describe import ModelDescription, describe_model
 from felicity.engines.loading import choose_device, load_tokenizer
 from felicity.engines.masked import MASKED
 from felicity.engines.progress import Progress
+from felicity.engines.seq2seq import Seq2SeqEngine
 from felicity.engines.sources import ModelSource, resolve_source
+from felicity.engines.xlnet import XLNET
 
 # Families in the order in which they claim a model: some are in several of transformers' lists, as BART is.
 LISTS = {
@@ -40,6 +42,8 @@ class OpenEngine(Protocol):
 ENGINES: Registry[OpenEngine] = Registry("engine")
 ENGINES.register("causal", CausalEngine)
 ENGINES.register("masked", partial(ClozeEngine, way=MASKED))
+ENGINES.register("seq2seq", Seq2SeqEngine)
+ENGINES.register("xlnet", partial(ClozeEngine, way=XLNET))
 
 
 def open_engine(

@@ -140,3 +140,11 @@ def read_targets(logits: Any, row: np.ndarray, target: np.ndarray) -> np.ndarray
         rows = torch.from_numpy(row).to(logits.device)
         picked = logits[rows, torch.from_numpy(target).to(logits.device)].float()
         return np.asarray((picked - total[rows]).cpu().numpy())
+
+
+def normalize(logits: Any) -> np.ndarray:
+    """Log-probabilities of the whole vocabulary, row by row."""
+    import torch
+
+    with torch.inference_mode():
+        return np.asarray(logits.float().log_softmax(dim=1).cpu().numpy())

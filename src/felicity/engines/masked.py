@@ -14,9 +14,7 @@ from felicity.core.policy import Policy
 from felicity.engines.cloze import Way
 from felicity.engines.encoding import Encoded, Encoder
 from felicity.engines.hiding import Copies
-
-# Nats by which reading hidden tokens alone may differ from reading all: rounding.
-TOLERANCE = 1e-3
+from felicity.engines.picking import Picker
 
 
 def build_masked_encoder(tokenizer: Any, policy: Policy, *, window: int, name: str) -> Encoder:
@@ -67,61 +65,24 @@ def find_word_ends(encoded: Encoded, places: np.ndarray, row: np.ndarray) -> np.
 
 
 class MaskedReader:
-    """The prediction head where a token is hidden, and nowhere else.
-
-    Every such head works on one position at a time, so the positions asked for are picked from what the
-    body gives before the head sees it. Where that does not give the numbers of the whole model, found
-    out once, the head reads all positions.
-    """
+    """A masked model's prediction of the first hidden token."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._places: tuple[Any, Any] | None = None
-        if model.base_model is not model:
-            model.base_model.register_forward_hook(self._pick)
-        self.sparse = model.base_model is not model and self._agrees()
+        self.picker = Picker(model.base_model)
 
     def __call__(self, ids: np.ndarray, lengths: np.ndarray, begin: np.ndarray, _end: np.ndarray, /) -> Any:
-        return self._read(ids, lengths, begin, sparse=self.sparse)
-
-    def _read(self, ids: np.ndarray, lengths: np.ndarray, begin: np.ndarray, *, sparse: bool) -> Any:
         import torch
 
         device = self._model.device
-        mask = np.arange(ids.shape[1]) < lengths[:, None]
+        seen = (np.arange(ids.shape[1]) < lengths[:, None]).astype(np.int64)
+        inputs = {
+            "input_ids": torch.from_numpy(ids).to(device),
+            "attention_mask": torch.from_numpy(seen).to(device),
+        }
         rows, places = torch.arange(len(ids), device=device), torch.from_numpy(begin).to(device)
-        self._places = (rows, places) if sparse else None
-        try:
-            with torch.inference_mode():
-                logits = self._model(
-                    input_ids=torch.from_numpy(ids).to(device),
-                    attention_mask=torch.from_numpy(mask.astype(np.int64)).to(device),
-                ).logits
-        finally:
-            self._places = None
-        return logits[0] if sparse else logits[rows, places]
-
-    def _pick(self, _module: Any, _inputs: Any, output: Any) -> Any:
-        if self._places is None:
-            return output
-        picked = output[0][self._places][None]
-        if isinstance(output, tuple):
-            return (picked, *output[1:])
-        output["last_hidden_state"] = picked
-        return output
-
-    def _agrees(self) -> bool:
-        import torch
-
-        rows, width = 3, 4
-        ids = 1 + np.arange(rows * width).reshape(rows, width) % (self._model.config.vocab_size - 1)
-        lengths, begin = np.full(rows, width), np.array([2, 0, 3])
-        whole = self._read(ids, lengths, begin, sparse=False)
-        try:
-            picked = self._read(ids, lengths, begin, sparse=True)
-        except (RuntimeError, IndexError, KeyError, TypeError, ValueError, AttributeError):
-            return False
-        return whole.shape == picked.shape and bool(torch.allclose(whole, picked, atol=TOLERANCE))
+        with torch.inference_mode():
+            return self.picker.read(lambda: self._model(**inputs).logits, rows, places)
 
 
 MASKED = Way(
