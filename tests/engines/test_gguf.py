@@ -1,6 +1,8 @@
 """GGUF files: the converted model is the one that was written, and bad files are refused."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from felicity.core.errors import BadInput, FelicityError, NotPossible
+from felicity.engines.folders import check_folder
 from felicity.engines.gguf_file import read_gguf
 from felicity.engines.gguf_model import convert_gguf
 from felicity.engines.gguf_tokenizer import repair_tokenizer, split_rule
@@ -16,6 +19,18 @@ from felicity.engines.sources import resolve_source
 from felicity.engines.store import read_record
 from tests.engines.conftest import TinyGguf, write_tiny_gguf
 
+# Converts a file and stops in the middle, to be killed there.
+STALL = """
+import sys, time
+from felicity.engines.sources import resolve_source
+
+def say(step, done, total):
+    if done == 10:
+        print("in the middle", flush=True)
+        time.sleep(600)
+
+resolve_source(sys.argv[1], progress=say)
+"""
 TRICKY = [
     "two  12",
     "In 2024 it's   7 cats.\n\n 5\t6",
@@ -121,12 +136,57 @@ def test_a_file_is_converted_once_and_a_copy_of_it_not_again(
     assert (source.name, source.origin) == ("tiny-llama", "gguf")
 
 
+def test_killed_while_converting_the_next_call_makes_the_whole_model(
+    tiny_gguf: TinyGguf, empty_cache: Path
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", STALL, str(tiny_gguf.path)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "in the middle\n"
+    process.kill()
+    process.communicate()
+    left = [path.name for path in (empty_cache / "models").iterdir() if path.is_dir()]
+    assert len(left) == 1
+    assert left[0].startswith(".tiny-llama-")
+    folder = resolve_source(str(tiny_gguf.path)).folder
+    assert [path for path in (empty_cache / "models").iterdir() if path.is_dir()] == [folder]
+    check_folder(folder)
+
+
 def test_progress_counts_every_tensor(tiny_gguf: TinyGguf, tmp_path: Path) -> None:
     heard: list[tuple[str, int, int]] = []
     convert_gguf(tiny_gguf.path, tmp_path, progress=lambda *said: heard.append(said))
     assert heard[0] == ("convert Tiny-Llama.gguf", 0, 0)
     # Two layers of nine tensors, the embedding and the last norm.
     assert heard[-1] == ("convert Tiny-Llama.gguf", 20, 20)
+
+
+def test_two_conversions_make_the_same_files(
+    tiny_gguf: TinyGguf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, offline in (("one", "0"), ("two", "1")):
+        copy = tmp_path / name / f"{name}.gguf"
+        copy.parent.mkdir()
+        shutil.copy(tiny_gguf.path, copy)
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline == "1")
+        (tmp_path / name / "out").mkdir()
+        convert_gguf(copy, tmp_path / name / "out")
+    one, two = tmp_path / "one" / "out", tmp_path / "two" / "out"
+    names = sorted(path.name for path in one.iterdir())
+    assert names == sorted(path.name for path in two.iterdir())
+    assert [name for name in names if (one / name).read_bytes() != (two / name).read_bytes()] == []
+
+
+def test_what_lies_beside_the_file_is_not_taken_for_its_own(
+    tiny_gguf: TinyGguf, tiny_model: Path, tmp_path: Path, empty_cache: Path
+) -> None:
+    crowded = shutil.copytree(tiny_model, tmp_path / "crowded")
+    shutil.copy(tiny_gguf.path, crowded / "Tiny-Llama.gguf")
+    folder = resolve_source(str(crowded / "Tiny-Llama.gguf")).folder
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.get_vocab() == tiny_gguf.tokenizer.get_vocab()
+    assert AutoModelForCausalLM.from_pretrained(folder).config.model_type == "llama"
 
 
 def test_conversion_prints_nothing(

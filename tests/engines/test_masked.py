@@ -95,7 +95,7 @@ def test_what_a_masked_model_is(make: Callable[[str], Path]) -> None:
         "word_l2r",
         "tokenizer",
     )
-    assert info.can == ("score", "fill")
+    assert info.can == ("score", "more", "fill")
 
 
 def test_equal_masked_inputs_are_read_once(make: Callable[[str], Path]) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import make_tiny_model
 
-N_PAIRS = 900
+N_PAIRS = 2500
 TABLES = ("items", "requests", "tokens", "scores", "judgements")
 
 
@@ -46,9 +46,13 @@ def write_pairs(path: Path) -> Path:
 
 
 def start(pairs: Path, model: Path, folder: Path, cache: Path) -> subprocess.Popen[bytes]:
+    """A run in a process of its own; what it says is in `said.txt` beside the pairs."""
     command = [sys.executable, "-m", "felicity", "run", str(pairs), "-m", str(model), "-o", str(folder)]
     environment = os.environ | {"FELICITY_CACHE": str(cache)}
-    return subprocess.Popen([*command, "--no-report", "--quiet"], env=environment, stdout=subprocess.DEVNULL)
+    with (pairs.parent / "said.txt").open("wb") as said:
+        return subprocess.Popen(
+            [*command, "--no-report", "--quiet"], env=environment, stdout=said, stderr=said
+        )
 
 
 def kept(cache: Path) -> int:
@@ -62,9 +66,26 @@ def kept(cache: Path) -> int:
     return 0
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model slow enough to be stopped in the middle."""
+    return make_tiny_model(tmp_path_factory.mktemp("killed") / "model", seed=2, width=384, layers=6)
+
+
+def test_an_interrupted_run_says_that_it_goes_on(model: Path, tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "pairs.csv")
+    process = start(pairs, model, tmp_path / "run", tmp_path / "cache")
+    while process.poll() is None and not kept(tmp_path / "cache"):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=120) == 130
+    said = (tmp_path / "said.txt").read_text()
+    assert said.strip().splitlines()[-1].startswith("Interrupted; what was scored is kept")
+    assert "Traceback" not in said
+
+
 @pytest.mark.slow
-def test_a_killed_run_goes_on_and_gives_equal_tables(tmp_path: Path) -> None:
-    model = make_tiny_model(tmp_path / "model", seed=2, width=256, layers=6)
+def test_a_killed_run_goes_on_and_gives_equal_tables(model: Path, tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.csv")
     unbroken = start(pairs, model, tmp_path / "unbroken", tmp_path / "cache-1")
     assert unbroken.wait(timeout=300) == 0
@@ -74,7 +95,7 @@ def test_a_killed_run_goes_on_and_gives_equal_tables(tmp_path: Path) -> None:
     counts = [0]
     for _ in range(4):
         process = start(pairs, model, folder, cache)
-        wanted = counts[-1] + rng.randrange(1, 400)
+        wanted = counts[-1] + rng.randrange(1, 900)
         while process.poll() is None and kept(cache) < wanted:
             time.sleep(0.01)
         time.sleep(rng.random() * 0.3)

@@ -6,9 +6,14 @@ from typing import Annotated
 import typer
 
 from felicity.cli import data, measures, models
+from felicity.cli.compare import compare
 from felicity.cli.count import count
 from felicity.cli.export import export
+from felicity.cli.fill import fill
+from felicity.cli.fit import fit
+from felicity.cli.generate import generate
 from felicity.cli.judge import judge
+from felicity.cli.power import power
 from felicity.cli.report import report
 from felicity.cli.run import run
 from felicity.core.errors import FelicityError
@@ -51,9 +56,14 @@ def felicity(
 
 app.command()(judge)
 app.command()(run)
+app.command()(fill)
+app.command()(generate)
 app.command()(report)
 app.command()(export)
 app.command()(count)
+app.command()(compare)
+app.command()(fit)
+app.command()(power)
 app.add_typer(data.app, name="data")
 app.add_typer(models.app, name="models")
 app.add_typer(measures.app, name="measures")
@@ -66,6 +76,10 @@ def main() -> None:
     except FelicityError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
-        sys.stderr.write("\nInterrupted; what was scored is kept, and the same command goes on from there.\n")
-        sys.exit(INTERRUPTED)
+    except SystemExit as stop:
+        # typer turns an interrupt into this exit code by itself, without a word.
+        if stop.code == INTERRUPTED:
+            sys.stderr.write(
+                "\nInterrupted; what was scored is kept, and the same command goes on from there.\n"
+            )
+        raise

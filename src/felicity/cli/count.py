@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from felicity.cli.options import Json, ModelName, Quiet
-from felicity.cli.terminal import out, print_json, progress_bar
+from felicity.cli.terminal import out, print_json, progress_bar, step_bar
 
 
 def count(
@@ -31,7 +31,8 @@ def count(
     from felicity.engines.families import open_tokenizer
     from felicity.measures.unigram import write_unigram
 
-    tokenizer = open_tokenizer(model)
+    with step_bar(quiet=quiet or json) as steps:
+        tokenizer = open_tokenizer(model, progress=steps)
     with progress_bar(f"counting {corpus.name}", quiet=quiet or json) as progress:
         counts = count_tokens(tokenizer, read_lines(corpus, progress=progress))
     write_unigram(counts, output)

@@ -67,8 +67,11 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], No
 @contextmanager
 def step_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     """A bar for long preparations, told (step, done, total); each new step is a bar of its own."""
-    if quiet or not err.is_terminal:
+    if quiet:
         yield None
+        return
+    if not err.is_terminal:
+        yield _steps()
         return
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
@@ -81,6 +84,17 @@ def step_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]
             bar.update(tasks[step], completed=done, total=total or None)
 
         yield update
+
+
+def _steps() -> Callable[[str, int, int], None]:
+    told: set[str] = set()
+
+    def tell(step: str, _done: int, _total: int) -> None:
+        if step not in told:
+            told.add(step)
+            err.print(f"{step} ...", soft_wrap=True)
+
+    return tell
 
 
 def _tenths(label: str) -> Callable[[int, int], None]:

@@ -45,6 +45,23 @@ class EngineInfo:
         return asdict(self) | {"key": self.key}
 
 
+@dataclass(frozen=True, kw_only=True)
+class More:
+    """What else an engine may be asked for of each token, read off the same predictions.
+
+    rank: 1 where no token of the vocabulary is likelier. entropy: of the prediction, in nats. top: that
+    many likeliest tokens. boundary: log-probability that a word begins there, or the text ends.
+    """
+
+    rank: bool = False
+    entropy: bool = False
+    top: int = 0
+    boundary: bool = False
+
+
+NOTHING_MORE = More()
+
+
 class Engine(Protocol):
     """Scores prompts; knows nothing of items, conditions or measures."""
 
@@ -57,8 +74,13 @@ class Engine(Protocol):
         """One row of ENCODINGS per prompt, from the tokenizer alone."""
         ...
 
-    def score(self, prompts: pl.DataFrame, *, done: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+    def score(
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+    ) -> Iterator[pl.DataFrame]:
         """Rows of TOKENS for every prompt, in any order, a frame whenever a batch is done.
+
+        What is asked for with `more` comes in further columns: rank, entropy, top_tokens with
+        top_logprob, boundary. An engine that cannot, raises NotPossible.
 
         Batches are planned over all prompts, the same way every time; one whose requests are all in
         `done` is passed over. So work that is taken up again gives the very numbers of unbroken work.

@@ -2,28 +2,38 @@
 
 import sys
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from felicity.core.engine import EngineInfo, Sampling
+from felicity.core.engine import NOTHING_MORE, EngineInfo, More, Sampling
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
-from felicity.core.schemas import ENCODINGS, TOKENS, conform
+from felicity.core.schemas import ENCODINGS
 from felicity.engines.batches import BATCH_TOKENS, plan_batches, score_batch
 from felicity.engines.causal_fill import encode_prompt, fill_next, score_next
+from felicity.engines.checking import Check, check_tree
+from felicity.engines.chunks import cut_chunks
 from felicity.engines.describe import ModelDescription
+from felicity.engines.devices import Compute
 from felicity.engines.digests import fingerprint_tokenizer, fingerprint_weights
 from felicity.engines.encoding import Encoded, Encoder
 from felicity.engines.generating import generate_texts, refuse_long
-from felicity.engines.loading import load_causal, load_tokenizer
+from felicity.engines.loading import load_tokenizer, load_weights
+from felicity.engines.pretrained import NOISE
+from felicity.engines.reading import Reader
+from felicity.engines.records import build_tokens
 from felicity.engines.sources import ModelSource
+from felicity.engines.spans import Shape
+from felicity.engines.treescoring import score_trie
+from felicity.engines.vocabulary import find_word_begins
 
-# Nats by which re-batching may move a sentence's sum in float32; a property test holds it.
-NOISE = 1e-4
 CHUNK = 8192
+# Logits kept at once: a large vocabulary makes smaller passes.
+LOGITS = 1 << 26
 
 
 class CausalEngine:
@@ -35,14 +45,14 @@ class CausalEngine:
         description: ModelDescription,
         *,
         policy: Policy,
-        device: str = "auto",
-        batch_tokens: int = BATCH_TOKENS,
+        compute: Compute | None = None,
+        scheduler: str = "auto",
     ) -> None:
         self._source = source
         self._description = description
         self._policy = policy
-        self._device = device
-        self._batch_tokens = batch_tokens
+        self._compute = compute or Compute()
+        self._scheduler = scheduler
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -54,12 +64,29 @@ class CausalEngine:
 
     @cached_property
     def model(self) -> Any:
-        """The model in evaluation mode, in float32."""
-        return load_causal(self._source.folder, name=self._source.name, device=self._device)
+        """The model in evaluation mode."""
+        return load_weights(
+            self._source.folder, "AutoModelForCausalLM", name=self._source.name, compute=self._compute
+        )
 
     @cached_property
+    def check(self) -> Check:
+        """Whether the model can be read as a trie; loads it."""
+        if self._scheduler == "plain":
+            return Check(None, "asked for")
+        window = self.encoder.window
+        return check_tree(self.model, self.encoder.tokenizer, window=window, dtype=self._compute.dtype)
+
+    @property
     def info(self) -> EngineInfo:
-        """What the model is and how it will be asked, without its weights."""
+        """What the model is and how it will be asked; once it is loaded, also how it is read."""
+        if "check" not in self.__dict__:
+            return self._info
+        reading = {"scheduler": self.check.scheduler, "scheduler_check": self.check.note}
+        return replace(self._info, notes=self._info.notes | reading)
+
+    @cached_property
+    def _info(self) -> EngineInfo:
         return EngineInfo(
             name=self._source.name,
             family="causal",
@@ -67,12 +94,12 @@ class CausalEngine:
             weights=fingerprint_weights(self._source.folder),
             tokenizer=fingerprint_tokenizer(self._source.folder),
             policy=self.encoder.policy.as_dict(),
-            dtype="float32",
+            dtype=self._compute.dtype,
             parameters=self._description.parameters,
             vocabulary=len(self.encoder.tokenizer),
             window=self._description.window,
-            noise=NOISE,
-            can=("score", "fill", "generate"),
+            noise=NOISE[self._compute.dtype],
+            can=("score", "more", "fill", "generate"),
             notes=self._source.details,
         )
 
@@ -81,18 +108,43 @@ class CausalEngine:
         parts = [self._count(chunk) for chunk in prompts.iter_slices(CHUNK)]
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
 
-    def score(self, prompts: pl.DataFrame, *, done: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+    def score(
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+    ) -> Iterator[pl.DataFrame]:
         """Rows of TOKENS, a frame whenever a batch is done; batches wholly in `done` are passed over.
 
         Raises BadInput where a text does not fit into the model's window.
         """
-        for chunk in prompts.iter_slices(CHUNK):
+        begins = self._word_begins if more.boundary else None
+        reader = Reader(more, begins)
+        for chunk in cut_chunks(prompts, join=self.encoder.policy.join):
             encoded = self.encoder.encode(chunk)
             refuse_overlong(encoded, self.encoder.window, self._source.name)
             finished = np.array([request in done for request in encoded.request], dtype=bool)
-            batches = plan_batches(encoded.lengths, budget=self._batch_tokens)
-            for batch in (batch for batch in batches if not finished[batch].all()):
-                yield self._tokens(encoded, batch, score_batch(self.model, encoded, batch))
+            if finished.all():
+                continue
+            for sequences, records in self._score(encoded, finished, reader):
+                self._refuse_no_number(records["logprob"])
+                yield build_tokens(encoded, sequences, records, self.encoder.tokenizer)
+
+    def _score(
+        self, encoded: Encoded, finished: np.ndarray, reader: Reader
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        if self.check.tree:
+            yield from score_trie(self.check.tree, encoded, finished, self._shape, reader)
+            return
+        for batch in plan_batches(encoded.lengths, budget=BATCH_TOKENS):
+            if not finished[batch].all():
+                yield batch, score_batch(self.model, encoded, batch, reader)
+
+    @cached_property
+    def _word_begins(self) -> np.ndarray:
+        return find_word_begins(self.encoder.tokenizer, name=self._source.name)
+
+    @cached_property
+    def _shape(self) -> Shape:
+        most = max(1, LOGITS // self.model.config.get_text_config().vocab_size)
+        return Shape(batch=min(Shape.batch, most), window=min(Shape.window, most))
 
     def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
         """Rows of FILLERS: the k likeliest tokens after what stands before each frame's blank."""
@@ -129,32 +181,11 @@ class CausalEngine:
         }
         return pl.DataFrame({"request": encoded.request} | columns, schema=ENCODINGS)
 
-    def _tokens(self, encoded: Encoded, batch: np.ndarray, logprobs: np.ndarray) -> pl.DataFrame:
-        """The scored batch as rows of TOKENS."""
-        rows = [np.arange(encoded.bounds[i], encoded.bounds[i + 1]) for i in batch]
-        places = np.concatenate(rows)
-        value = np.full(len(places), np.nan, dtype=np.float32)
-        value[encoded.wanted[places]] = logprobs
-        own = encoded.own[places]
-        row = np.repeat(np.arange(len(batch)), [len(r) for r in rows])[own]
-        places = places[own]
-        pieces = self.encoder.tokenizer.convert_ids_to_tokens(encoded.ids[places].tolist())
-        if np.isinf(logprobs).any() or np.isnan(logprobs).any():
+    def _refuse_no_number(self, logprobs: np.ndarray) -> None:
+        if not np.isfinite(logprobs).all():
             raise NotPossible(
                 f"'{self._source.name}' gave a log-probability that is no number; are its weights whole?"
             )
-        flat = pl.DataFrame(
-            {
-                "row": row,
-                "tokens": pieces,
-                "start": encoded.start[places],
-                "end": encoded.end[places],
-                "logprob": pl.Series(value[own]).fill_nan(None),
-            }
-        )
-        lists = flat.group_by("row", maintain_order=True).agg("tokens", "start", "end", "logprob")
-        requests = pl.Series("request", [encoded.request[i] for i in batch])
-        return conform(lists.with_columns(requests.gather(lists["row"])), TOKENS)
 
 
 def refuse_overlong(encoded: Encoded, window: int, name: str) -> None:

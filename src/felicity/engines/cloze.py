@@ -9,22 +9,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from felicity.core.engine import EngineInfo
+from felicity.core.engine import NOTHING_MORE, EngineInfo, More
+from felicity.core.errors import NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.cloze_fill import fill_hidden, score_hidden
 from felicity.engines.describe import ModelDescription
+from felicity.engines.devices import Compute
 from felicity.engines.encoding import Encoded, Encoder
-from felicity.engines.hiding import UNIT_TOKENS, Copies, Hider, Reader, cut_units
-from felicity.engines.loading import load_tokenizer
+from felicity.engines.hiding import UNIT_TOKENS, Copies, Hider, Predictor, cut_units
+from felicity.engines.loading import load_tokenizer, load_weights
 from felicity.engines.pretrained import (
     build_encodings,
     build_info,
-    build_tokens,
     find_window,
-    load_weights,
+    refuse_no_number,
     refuse_overlong,
 )
+from felicity.engines.reading import Reader
+from felicity.engines.records import build_tokens
 from felicity.engines.sources import ModelSource
 
 CHUNK = 1024
@@ -44,7 +47,7 @@ class Way:
     encoder: Callable[..., Encoder]
     lead: Callable[[Encoder], list[int]]
     hide: Callable[[Encoded, range, Policy], Copies]
-    reader: Callable[[Any], Reader]
+    reader: Callable[[Any], Predictor]
     kind: Callable[[Policy], str]
 
 
@@ -58,13 +61,13 @@ class ClozeEngine:
         *,
         policy: Policy,
         way: Way,
-        device: str = "auto",
+        compute: Compute | None = None,
     ) -> None:
         self._source = source
         self._description = description
         self._policy = policy
         self._way = way
-        self._device = device
+        self._compute = compute or Compute()
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -76,7 +79,9 @@ class ClozeEngine:
     @cached_property
     def hider(self) -> Hider:
         """The model as something that predicts hidden tokens; loads it."""
-        model = load_weights(self._source.folder, self._way.auto, name=self._source.name, device=self._device)
+        model = load_weights(
+            self._source.folder, self._way.auto, name=self._source.name, compute=self._compute
+        )
         tokenizer = self.encoder.tokenizer
         return Hider(
             read=self._way.reader(model),
@@ -95,7 +100,8 @@ class ClozeEngine:
             kind=self._way.kind(self.encoder.policy),
             policy=self.encoder.policy,
             tokenizer=self.encoder.tokenizer,
-            can=("score", "fill"),
+            can=("score", "more", "fill"),
+            dtype=self._compute.dtype,
         )
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
@@ -103,18 +109,25 @@ class ClozeEngine:
         parts = [self._count(self._encode(chunk)) for chunk in prompts.iter_slices(CHUNK)]
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
 
-    def score(self, prompts: pl.DataFrame, *, done: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+    def score(
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+    ) -> Iterator[pl.DataFrame]:
         """Rows of TOKENS, a frame whenever a unit of texts is done; units wholly in `done` are passed over.
 
-        Raises BadInput where a text does not fit into the model's window.
+        Raises BadInput where a text does not fit into the model's window, NotPossible for word boundaries.
         """
+        if more.boundary:
+            raise NotPossible(
+                f"'{self._source.name}' does not read from left to right, so no word ends for it before the "
+                "next begins; take words with boundary='plain'."
+            )
         for chunk in prompts.iter_slices(CHUNK):
             encoded = self._encode(chunk)
             refuse_overlong(self._count(encoded), window=self.encoder.window, name=self._source.name)
             cost = encoded.count(encoded.wanted) * (encoded.lengths + len(self._lead))
             for unit in cut_units(cost, budget=UNIT_TOKENS):
                 if not all(encoded.request[i] in done for i in unit):
-                    yield self._score(encoded, unit)
+                    yield self._score(encoded, unit, Reader(more))
 
     def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
         """Rows of FILLERS: the k likeliest tokens for each frame's blank."""
@@ -146,12 +159,13 @@ class ClozeEngine:
     def _count(self, encoded: Encoded) -> pl.DataFrame:
         return build_encodings(encoded, self.encoder.tokenizer, window=self.encoder.window)
 
-    def _score(self, encoded: Encoded, unit: range) -> pl.DataFrame:
+    def _score(self, encoded: Encoded, unit: range, reader: Reader) -> pl.DataFrame:
         copies = shift(self._way.hide(encoded, unit, self.encoder.policy), len(self._lead))
         bounds = encoded.bounds
         sequences = [np.concatenate([self._lead, encoded.ids[bounds[i] : bounds[i + 1]]]) for i in unit]
-        values = self.hider.score(sequences, copies)
-        return build_tokens(encoded, unit, values, self.encoder.tokenizer, name=self._source.name)
+        records = self.hider.score(sequences, copies, reader)
+        refuse_no_number(records["logprob"], name=self._source.name)
+        return build_tokens(encoded, np.array(unit), records, self.encoder.tokenizer)
 
 
 def shift(copies: Copies, by: int) -> Copies:

@@ -21,6 +21,7 @@ from felicity.engines.frames import (
     refuse_long_frames,
 )
 from felicity.engines.hiding import Copies, Hider, normalize
+from felicity.engines.reading import Reader
 
 
 def fill_hidden(
@@ -71,8 +72,9 @@ def score_hidden(
         length=(place + 1 if left else filled.encoded.lengths[sequence]) + shift,
         target=filled.encoded.ids[filled.encoded.bounds[sequence] + place],
     )
-    values = hider.score([np.concatenate([lead, filled.ids(i)]) for i in range(len(words))], copies)
-    sums = np.bincount(sequence, weights=values, minlength=len(words))
+    sequences = [np.concatenate([lead, filled.ids(i)]) for i in range(len(words))]
+    records = hider.score(sequences, copies, Reader())
+    sums = np.bincount(sequence, weights=records["logprob"], minlength=len(words))
     pieces = [
         encoder.tokenizer.convert_ids_to_tokens(filled.ids(i)[filled.begin[i] : filled.end[i]].tolist())
         for i in range(len(words))

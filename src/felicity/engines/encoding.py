@@ -43,6 +43,24 @@ class Encoded:
         """Tokens per sequence, context and begin token included."""
         return np.diff(self.bounds)
 
+    @classmethod
+    def from_ids(cls, sequences: list[list[int]]) -> "Encoded":
+        """Bare token ids, of which all but the first are wanted."""
+        bounds = np.concatenate([[0], np.cumsum([len(ids) for ids in sequences])]).astype(np.int64)
+        ids = np.array([token for ids in sequences for token in ids], dtype=np.int64)
+        wanted = np.ones(len(ids), dtype=bool)
+        wanted[bounds[:-1]] = False
+        nothing, none = np.zeros(len(ids), np.uint32), np.zeros(len(sequences), np.uint32)
+        names = [str(place) for place in range(len(sequences))]
+        return cls(names, ids, bounds, np.ones_like(wanted), wanted, nothing, nothing, none, none)
+
+    def places(self, sequences: np.ndarray, marked: np.ndarray) -> np.ndarray:
+        """Where the marked tokens of these sequences stand among all tokens, sequence by sequence."""
+        sizes = self.lengths[sequences]
+        shift = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if len(sizes) else sizes
+        flat = np.arange(sizes.sum()) + np.repeat(self.bounds[sequences] - shift, sizes)
+        return np.asarray(flat[marked[flat]])
+
     def count(self, marked: np.ndarray) -> np.ndarray:
         """How many marked tokens each sequence has."""
         running = np.concatenate([[0], np.cumsum(marked)])

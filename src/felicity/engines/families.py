@@ -10,7 +10,8 @@ from felicity.core.registry import Registry
 from felicity.engines.causal import CausalEngine
 from felicity.engines.cloze import ClozeEngine
 from felicity.engines.describe import ModelDescription, describe_model
-from felicity.engines.loading import choose_device, load_tokenizer
+from felicity.engines.devices import Compute, choose_device, prepare_dtype
+from felicity.engines.loading import load_tokenizer
 from felicity.engines.masked import MASKED
 from felicity.engines.progress import Progress
 from felicity.engines.seq2seq import Seq2SeqEngine
@@ -27,6 +28,8 @@ LISTS = {
 BY_TYPE = ("seq2seq", "masked", "causal")
 # How the class of a model that brings its own code tells its family.
 ENDINGS = {"ForCausalLM": "causal", "LMHeadModel": "causal", "ForMaskedLM": "masked"}
+# Fields of the policy that only some families have a use for; for others they are `auto`.
+USES = {"masked": ("pll",), "xlnet": ("pll", "order", "lead"), "seq2seq": ("seq2seq",)}
 # Predicts in any order, so it is with transformers' causal models but of no such family.
 PERMUTED = "xlnet"
 
@@ -35,7 +38,7 @@ class OpenEngine(Protocol):
     """Makes the engine of one family; loads no weights yet."""
 
     def __call__(
-        self, source: ModelSource, description: ModelDescription, *, policy: Policy, device: str
+        self, source: ModelSource, description: ModelDescription, *, policy: Policy, compute: Compute
     ) -> Engine: ...
 
 
@@ -47,14 +50,16 @@ ENGINES.register("xlnet", partial(ClozeEngine, way=XLNET))
 
 
 def open_engine(
-    spec: str, *, policy: Policy, device: str = "auto", progress: Progress | None = None
+    spec: str, *, policy: Policy, compute: Compute | None = None, progress: Progress | None = None
 ) -> Engine:
     """The engine for what `-m` was given.
 
     Raises FelicityError where there is no such model, NotPossible where no engine takes its family.
     """
-    if device not in ("auto", "cpu"):
-        choose_device(device)
+    compute = compute or Compute()
+    prepare_dtype(compute.dtype, compute.device)
+    if compute.device not in ("auto", "cpu"):
+        choose_device(compute.device)
     source = resolve_source(spec, progress=progress)
     description = describe_model(source.folder)
     family = find_family(description)
@@ -62,13 +67,23 @@ def open_engine(
         raise NotPossible(
             f"'{source.name}' is a {description.architecture}; felicity scores {', '.join(ENGINES)} models."
         )
-    return ENGINES[family](source, description, policy=policy, device=device)
+    return ENGINES[family](source, description, policy=keep_own(policy, family), compute=compute)
 
 
 def open_tokenizer(spec: str, *, progress: Progress | None = None) -> Any:
     """The tokenizer of what `-m` was given."""
     source = resolve_source(spec, progress=progress)
     return load_tokenizer(source.folder, name=source.name)
+
+
+def keep_own(policy: Policy, family: str) -> Policy:
+    """The policy without what is for other families, so that it decides no cache key.
+
+    >>> keep_own(Policy.compat("minicons"), "causal").pll
+    'auto'
+    """
+    others = {field for fields in USES.values() for field in fields} - set(USES.get(family, ()))
+    return policy.but(**dict.fromkeys(others, "auto"))
 
 
 def find_family(description: ModelDescription) -> str:

@@ -4,6 +4,7 @@ transformers reads the file (its architectures are the ones that work); what it 
 refused here. It is done once, since reading quantized weights takes half a minute.
 """
 
+import json
 import logging
 import warnings
 from collections.abc import Iterator
@@ -21,31 +22,37 @@ from felicity.engines.gguf_tokenizer import repair_tokenizer
 from felicity.engines.progress import Progress, no_progress
 
 # Numbers the way of converting: a model converted in another way is converted again.
-RECIPE = 2
+RECIPE = 3
 FLOAT32_BYTES = 4
 TOKENIZER_ROOM = 50_000_000
+# Arguments of this conversion that transformers would write among the tokenizer's settings.
+OPENING = ("is_local", "local_files_only", "name_or_path", "gguf_file")
 
 
-def room_for(path: Path) -> int:
+def room_for(facts: GgufFacts) -> int:
     """Bytes that the conversion of a GGUF file will take on the disk, about."""
-    return read_gguf(path).parameters * FLOAT32_BYTES + TOKENIZER_ROOM
+    return facts.parameters * FLOAT32_BYTES + TOKENIZER_ROOM
 
 
-def convert_gguf(path: Path, folder: Path, *, progress: Progress = no_progress) -> dict[str, Any]:
+def convert_gguf(
+    path: Path, folder: Path, *, facts: GgufFacts | None = None, progress: Progress = no_progress
+) -> dict[str, Any]:
     """Write the model of a GGUF file into `folder`; `notes` tells what a user should know of it.
+
+    `facts` are those of the file where they were read before.
 
     Raises BadInput where the file is damaged, NotPossible where transformers cannot read its
     architecture, FelicityError where the folder cannot be written.
     """
     step = f"convert {path.name}"
     progress(step, 0, 0)
-    facts = read_gguf(path)
+    facts = facts or read_gguf(path)
     with _hear_transformers(step, progress):
-        tokenizer, model = _load(path, facts)
+        tokenizer, model = _load(path, folder, facts)
         notes = repair_tokenizer(tokenizer, model=facts.tokenizer, rule=facts.splitting)
         try:
             model.save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
+            _save_tokenizer(tokenizer, folder)
         except SafetensorError as error:
             raise FelicityError(
                 f"Cannot write the converted weights of {path.name}: {str(error).rstrip('.')}; free some "
@@ -55,11 +62,12 @@ def convert_gguf(path: Path, folder: Path, *, progress: Progress = no_progress) 
     return {"notes": notes, "made_with": made_with}
 
 
-def _load(path: Path, facts: GgufFacts) -> tuple[Any, Any]:
+def _load(path: Path, folder: Path, facts: GgufFacts) -> tuple[Any, Any]:
+    """Tokenizer and model, from the file alone: what lies beside it may be another model's."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    place = {"pretrained_model_name_or_path": str(folder), "gguf_file": str(path.resolve())}
     load: Any = AutoModelForCausalLM.from_pretrained
     try:
         tokenizer = AutoTokenizer.from_pretrained(**place)
@@ -86,6 +94,15 @@ def _forget_quantization(model: Any) -> None:
     for holder, name in ((model, "hf_quantizer"), (model.config, "quantization_config")):
         if hasattr(holder, name):
             delattr(holder, name)
+
+
+def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
+    """Leave out how the file was opened, so that every machine makes the same tokenizer."""
+    tokenizer.save_pretrained(folder)
+    path = folder / "tokenizer_config.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    kept = {name: value for name, value in settings.items() if name not in OPENING}
+    path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from felicity.engines.reading import Reader
+
 # Tokens read at once, padding included, and numbers of logits kept at once.
 BATCH_TOKENS = 2048
 LOGITS = 1 << 24
@@ -32,7 +34,7 @@ class Copies:
         return len(self.sequence)
 
 
-class Reader(Protocol):
+class Predictor(Protocol):
     """Logits over the vocabulary at the first hidden token of each row, as a tensor."""
 
     def __call__(
@@ -44,29 +46,30 @@ class Reader(Protocol):
 class Hider:
     """A model that predicts hidden tokens, with the ids that stand for a hidden token and for nothing."""
 
-    read: Reader
+    read: Predictor
     mask: int
     pad: int
     vocabulary: int
     batch_tokens: int = BATCH_TOKENS
 
-    def score(self, sequences: Sequence[np.ndarray], copies: Copies) -> np.ndarray:
-        """log p(target | what is not hidden) for every copy."""
-        values = np.empty(len(copies), dtype=np.float32)
+    def score(self, sequences: Sequence[np.ndarray], copies: Copies, reader: Reader) -> np.ndarray:
+        """The reader's records of the targets: log p(target | what is not hidden), and more."""
+        records = np.empty(len(copies), dtype=reader.record)
         for members, row, logits in self.predict(sequences, copies):
-            values[members] = read_targets(logits, row, copies.target[members])
-        return values
+            records[members] = reader.read(logits, row, copies.target[members])
+        return records
 
     def predict(
         self, sequences: Sequence[np.ndarray], copies: Copies
     ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
-        """Batch by batch: the copies that were answered, the row of logits that answers each, the logits."""
+        """Batch by batch: the copies that were answered, the row of logits of each, ascending, the logits."""
         first, row_of = self._merge(sequences, copies)
         most = max(1, LOGITS // self.vocabulary)
         for batch in plan_rows(copies.length[first], budget=self.batch_tokens, most=most):
             place = np.full(len(first), -1)
             place[batch] = np.arange(len(batch))
             members = np.flatnonzero(place[row_of] >= 0)
+            members = members[np.argsort(place[row_of[members]], kind="stable")]
             yield members, place[row_of[members]], self._read(sequences, copies, first[batch])
 
     def _merge(self, sequences: Sequence[np.ndarray], copies: Copies) -> tuple[np.ndarray, np.ndarray]:
@@ -129,17 +132,6 @@ def cut_units(cost: np.ndarray, *, budget: int) -> list[range]:
     if begin < len(cost):
         units.append(range(begin, len(cost)))
     return units
-
-
-def read_targets(logits: Any, row: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """log p(target) under each named row of logits, normalized in float32 over the whole vocabulary."""
-    import torch
-
-    with torch.inference_mode():
-        total = logits.float().logsumexp(dim=1)
-        rows = torch.from_numpy(row).to(logits.device)
-        picked = logits[rows, torch.from_numpy(target).to(logits.device)].float()
-        return np.asarray((picked - total[rows]).cpu().numpy())
 
 
 def normalize(logits: Any) -> np.ndarray:

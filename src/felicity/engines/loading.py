@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from felicity.core.errors import BadInput, FelicityError, NotPossible
+from felicity.engines.devices import Compute, choose_device, set_threads
 
 
 @contextmanager
@@ -45,40 +46,29 @@ def load_tokenizer(folder: Path, *, name: str) -> Any:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
 
-def load_causal(folder: Path, *, name: str, device: str) -> Any:
-    """The causal model in `folder`, in evaluation mode, in float32.
+def load_weights(folder: Path, auto: str, *, name: str, compute: Compute) -> Any:
+    """The model in `folder` as the Auto class named `auto` makes it, in evaluation mode.
+
+    With a `device_map` it is spread as transformers does.
 
     Raises NotPossible where weights are missing from the files: a half-random model is no model.
     """
     import torch
-    from transformers import AutoModelForCausalLM
+    import transformers
 
+    set_threads()
     with quiet_transformers(name, "weights"):
-        model, report = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=torch.float32, local_files_only=True, output_loading_info=True
+        model, report = getattr(transformers, auto).from_pretrained(
+            folder,
+            dtype=getattr(torch, compute.dtype),
+            device_map=compute.device_map,
+            local_files_only=True,
+            output_loading_info=True,
         )
         missing = sorted(report["missing_keys"])
         if missing:
             raise NotPossible(
                 f"The files of '{name}' lack {len(missing)} weights ({missing[0]}, ...), which would be "
-                "random; is it a causal language model?"
+                "random; was it trained to predict words?"
             )
-        return model.eval().to(choose_device(device))
-
-
-def choose_device(device: str) -> str:
-    """`auto` is the accelerator where there is one.
-
-    Raises NotPossible for a device that is not there.
-    """
-    import torch
-
-    if device == "auto":
-        if torch.cuda.is_available():
-            return "cuda"
-        return "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise NotPossible(f"There is no device '{device}' here; use --device auto or cpu.") from error
-    return device
+        return model.eval() if compute.device_map else model.eval().to(choose_device(compute.device))

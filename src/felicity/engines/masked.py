@@ -30,7 +30,7 @@ def build_masked_encoder(tokenizer: Any, policy: Policy, *, window: int, name: s
     if tokenizer.mask_token_id is None:
         raise NotPossible(f"The tokenizer of '{name}' has no mask token, so no token can be hidden.")
     pll = "word_l2r" if policy.pll == "auto" else policy.pll
-    settled = policy.but(bos="tokenizer", pll=pll, seq2seq="auto", order="auto", lead="auto")
+    settled = policy.but(bos="tokenizer", pll=pll)
     return Encoder.build(tokenizer, settled, window=window, name=name, words=True)
 
 

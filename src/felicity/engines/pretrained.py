@@ -1,6 +1,5 @@
-"""What the engines for models of transformers share: weights, what a model is, and its tables."""
+"""What the engines for models of transformers share: what a model is, and what it is told of a text."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,40 +8,19 @@ import polars as pl
 from felicity.core.engine import EngineInfo
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
-from felicity.core.schemas import ENCODINGS, TOKENS, conform
+from felicity.core.schemas import ENCODINGS
 from felicity.engines.describe import ModelDescription
 from felicity.engines.digests import fingerprint_tokenizer, fingerprint_weights
 from felicity.engines.encoding import Encoded
-from felicity.engines.loading import choose_device, quiet_transformers
 from felicity.engines.sources import ModelSource
 
-# Nats by which re-batching may move a sentence's sum in float32; property tests hold it.
-NOISE = 1e-4
+# Nats by which re-batching may move a sentence's sum. In float32 a property test holds it; in half
+# precision it is a first guess, and a run measures its own.
+NOISE = {"float32": 1e-4, "float16": 0.1, "bfloat16": 1.0}
 # Positions are counted from behind the padding's id, so that many places of the table are never used.
 PADDED_POSITIONS = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm", "mpnet")
 # Relative positions: whatever the configuration says, there is no last one.
 NO_WINDOW = ("t5", "mt5", "umt5", "xlnet")
-
-
-def load_weights(folder: Path, auto: str, *, name: str, device: str) -> Any:
-    """The model in `folder` as the Auto class of transformers named `auto` makes it, in float32.
-
-    Raises NotPossible where weights are missing from the files: a half-random model is no model.
-    """
-    import torch
-    import transformers
-
-    with quiet_transformers(name, "weights"):
-        model, report = getattr(transformers, auto).from_pretrained(
-            folder, dtype=torch.float32, local_files_only=True, output_loading_info=True
-        )
-        missing = sorted(report["missing_keys"])
-        if missing:
-            raise NotPossible(
-                f"The files of '{name}' lack {len(missing)} weights ({missing[0]}, ...), which would be "
-                "random; was it trained to predict words?"
-            )
-        return model.eval().to(choose_device(device))
 
 
 def find_window(description: ModelDescription, tokenizer: Any) -> int | None:
@@ -63,6 +41,7 @@ def build_info(
     policy: Policy,
     tokenizer: Any,
     can: tuple[str, ...],
+    dtype: str,
 ) -> EngineInfo:
     """What is known of the model in a folder without loading its weights."""
     return EngineInfo(
@@ -72,11 +51,11 @@ def build_info(
         weights=fingerprint_weights(source.folder),
         tokenizer=fingerprint_tokenizer(source.folder),
         policy=policy.as_dict(),
-        dtype="float32",
+        dtype=dtype,
         parameters=description.parameters,
         vocabulary=len(tokenizer),
         window=find_window(description, tokenizer),
-        noise=NOISE,
+        noise=NOISE[dtype],
         can=can,
         notes=source.details,
     )
@@ -115,29 +94,10 @@ def refuse_overlong(encodings: pl.DataFrame, *, window: int, name: str) -> None:
     )
 
 
-def build_tokens(
-    encoded: Encoded, sequences: range, logprobs: np.ndarray, tokenizer: Any, *, name: str
-) -> pl.DataFrame:
-    """Rows of TOKENS for neighbouring sequences; `logprobs` has an entry for each wanted token of them.
+def refuse_no_number(logprobs: np.ndarray, *, name: str) -> None:
+    """Stop where a log-probability is no number.
 
-    Raises NotPossible where a log-probability is no number.
+    Raises NotPossible.
     """
     if not np.isfinite(logprobs).all():
         raise NotPossible(f"'{name}' gave a log-probability that is no number; are its weights whole?")
-    part = slice(encoded.bounds[sequences.start], encoded.bounds[sequences.stop])
-    own, wanted = encoded.own[part], encoded.wanted[part]
-    value = np.full(len(own), np.nan, dtype=np.float32)
-    value[wanted] = logprobs
-    row = np.repeat(np.arange(len(sequences)), encoded.lengths[sequences.start : sequences.stop])
-    flat = pl.DataFrame(
-        {
-            "row": row[own],
-            "tokens": tokenizer.convert_ids_to_tokens(encoded.ids[part][own].tolist()),
-            "start": encoded.start[part][own],
-            "end": encoded.end[part][own],
-            "logprob": pl.Series(value[own]).fill_nan(None),
-        }
-    )
-    lists = flat.group_by("row", maintain_order=True).agg("tokens", "start", "end", "logprob")
-    requests = pl.Series("request", encoded.request[sequences.start : sequences.stop])
-    return conform(lists.with_columns(requests.gather(lists["row"])), TOKENS)

@@ -9,29 +9,32 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from felicity.core.engine import EngineInfo, Sampling
+from felicity.core.engine import NOTHING_MORE, EngineInfo, More, Sampling
 from felicity.core.errors import NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.describe import ModelDescription
+from felicity.engines.devices import Compute
 from felicity.engines.encoding import Encoded, Encoder
 from felicity.engines.generating import generate_texts, refuse_long
 from felicity.engines.hiding import UNIT_TOKENS, cut_units
-from felicity.engines.loading import load_tokenizer
+from felicity.engines.loading import load_tokenizer, load_weights
 from felicity.engines.pretrained import (
     build_encodings,
     build_info,
-    build_tokens,
     find_window,
-    load_weights,
+    refuse_no_number,
     refuse_overlong,
 )
+from felicity.engines.reading import Reader
+from felicity.engines.records import build_tokens
 from felicity.engines.seq2seq_fill import fill_gaps, score_gaps
 from felicity.engines.seq2seq_head import find_start, refuse_changed_head
 from felicity.engines.seq2seq_jobs import Layout, build_jobs
 from felicity.engines.seq2seq_reading import Seq2SeqReader
 from felicity.engines.seq2seq_sources import Sources, encode_sources
 from felicity.engines.sources import ModelSource
+from felicity.engines.vocabulary import find_word_begins
 
 CHUNK = 1024
 
@@ -40,12 +43,17 @@ class Seq2SeqEngine:
     """Scores with an encoder-decoder; weights are loaded at the first call that needs them."""
 
     def __init__(
-        self, source: ModelSource, description: ModelDescription, *, policy: Policy, device: str = "auto"
+        self,
+        source: ModelSource,
+        description: ModelDescription,
+        *,
+        policy: Policy,
+        compute: Compute | None = None,
     ) -> None:
         self._source = source
         self._description = description
         self._policy = policy
-        self._device = device
+        self._compute = compute or Compute()
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -68,9 +76,7 @@ class Seq2SeqEngine:
         front = tokenizer.convert_ids_to_tokens(self.layout.front)
         if len(front) > 1:
             raise NotPossible(f"The tokenizer of '{name}' puts {len(front)} tokens before a text, not one.")
-        settled = self._policy.but(
-            bos=front[0] if front else "none", seq2seq=way, pll="auto", order="auto", lead="auto"
-        )
+        settled = self._policy.but(bos=front[0] if front else "none", seq2seq=way)
         window = find_window(self._description, tokenizer) or sys.maxsize
         return Encoder.build(tokenizer, settled, window=window, name=name, words=True)
 
@@ -84,7 +90,7 @@ class Seq2SeqEngine:
     def model(self) -> Any:
         """The model in evaluation mode."""
         model = load_weights(
-            self._source.folder, "AutoModelForSeq2SeqLM", name=self._source.name, device=self._device
+            self._source.folder, "AutoModelForSeq2SeqLM", name=self._source.name, compute=self._compute
         )
         refuse_changed_head(model, self._source.folder, name=self._source.name)
         return model
@@ -104,7 +110,8 @@ class Seq2SeqEngine:
             kind="seq2seq",
             policy=self.encoder.policy,
             tokenizer=self._tokenizer,
-            can=("score", "generate") if self.layout.gap is None else ("score", "fill", "generate"),
+            can=("score", "more", *(("fill",) if self.layout.gap is not None else ()), "generate"),
+            dtype=self._compute.dtype,
         )
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
@@ -112,11 +119,17 @@ class Seq2SeqEngine:
         parts = [self._count(*self._encode(chunk)) for chunk in prompts.iter_slices(CHUNK)]
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
 
-    def score(self, prompts: pl.DataFrame, *, done: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+    def score(
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+    ) -> Iterator[pl.DataFrame]:
         """Rows of TOKENS, a frame whenever a unit of texts is done; units wholly in `done` are passed over.
 
         Raises BadInput where context or text does not fit into the model's window.
         """
+        if more.boundary and self.encoder.policy.seq2seq == "words":
+            raise NotPossible("Words that fill gaps have their ends given; take them with boundary='plain'.")
+        begins = find_word_begins(self._tokenizer, name=self._source.name) if more.boundary else None
+        reader = Reader(more, begins)
         for chunk in prompts.iter_slices(CHUNK):
             encoded, sources = self._encode(chunk)
             refuse_overlong(self._count(encoded, sources), window=self.encoder.window, name=self._source.name)
@@ -124,7 +137,7 @@ class Seq2SeqEngine:
             often = encoded.count(encoded.own) if self.encoder.policy.seq2seq == "words" else 1
             for unit in cut_units(read * often, budget=UNIT_TOKENS):
                 if not all(encoded.request[i] in done for i in unit):
-                    yield self._score(encoded, sources, unit)
+                    yield self._score(encoded, sources, unit, reader)
 
     def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
         """Rows of FILLERS: the k likeliest first tokens of what the decoder puts into each blank."""
@@ -167,12 +180,10 @@ class Seq2SeqEngine:
             n_over=pl.max_horizontal("n_over", pl.Series(over, dtype=pl.UInt32)),
         )
 
-    def _score(self, encoded: Encoded, sources: Sources, unit: range) -> pl.DataFrame:
+    def _score(self, encoded: Encoded, sources: Sources, unit: range, reader: Reader) -> pl.DataFrame:
         way = self.encoder.policy.seq2seq
         jobs = list(build_jobs(encoded, unit, way=way, layout=self.layout, sources=sources.ids))
-        values = np.full(len(encoded.ids), np.nan, dtype=np.float32)
-        for job, found in zip(jobs, self.reader.score(jobs), strict=True):
-            values[job.places] = found
-        part = slice(encoded.bounds[unit.start], encoded.bounds[unit.stop])
-        wanted = values[part][encoded.wanted[part]]
-        return build_tokens(encoded, unit, wanted, self._tokenizer, name=self._source.name)
+        # The tokens of a text are scored in their order, job by job.
+        records = np.concatenate(self.reader.score(jobs, reader))
+        refuse_no_number(records["logprob"], name=self._source.name)
+        return build_tokens(encoded, np.array(unit), records, self._tokenizer)

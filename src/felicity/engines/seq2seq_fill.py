@@ -20,10 +20,9 @@ from felicity.engines.frames import (
     rank_fillers,
     refuse_long_frames,
 )
+from felicity.engines.reading import Reader
 from felicity.engines.seq2seq_jobs import Layout
 from felicity.engines.seq2seq_reading import Seq2SeqReader
-
-NOWHERE = np.empty(0, dtype=np.int64)
 
 
 def fill_gaps(
@@ -33,10 +32,7 @@ def fill_gaps(
     parsed = [parse_frame(text) for text in frames]
     filled = place_blanks(encoder, parsed)
     refuse_long_frames(filled, encoder, name=name, around=1 + len(layout.behind))
-    jobs = [
-        layout.fill(filled.ids(i), int(filled.begin[i]), int(filled.end[i]), NOWHERE)
-        for i in range(len(parsed))
-    ]
+    jobs = [layout.fill(filled.ids(i), int(filled.begin[i]), int(filled.end[i])) for i in range(len(parsed))]
     tables: list[pl.DataFrame] = [pl.DataFrame()] * len(jobs)
     for i, logprobs in reader.predict(jobs):
         tables[i] = rank_fillers(parsed[i].text, logprobs, encoder.tokenizer, k=k)
@@ -57,8 +53,8 @@ def score_gaps(
     filled = place_words(encoder, parsed, words)
     refuse_long_frames(filled, encoder, name=name, around=1 + len(layout.behind))
     spans = [(int(filled.begin[i]), int(filled.end[i])) for i in range(len(words))]
-    jobs = [layout.fill(filled.ids(i), *span, NOWHERE) for i, span in enumerate(spans)]
-    sums = [float(values.sum(dtype=np.float64)) for values in reader.score(jobs)]
+    jobs = [layout.fill(filled.ids(i), *span) for i, span in enumerate(spans)]
+    sums = [float(found["logprob"].sum(dtype=np.float64)) for found in reader.score(jobs, Reader())]
     pieces = [
         encoder.tokenizer.convert_ids_to_tokens(filled.ids(i)[begin:end].tolist())
         for i, (begin, end) in enumerate(spans)

@@ -21,15 +21,11 @@ SENTINEL = "<extra_id_0>"
 
 @dataclass(frozen=True)
 class Job:
-    """The encoder reads `source`; the decoder's tokens from `begin` on are scored.
-
-    `places` is where these stand among all tokens that were encoded.
-    """
+    """The encoder reads `source`; the decoder's tokens from `begin` on are scored."""
 
     source: np.ndarray
     decoder: np.ndarray
     begin: int
-    places: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -57,12 +53,12 @@ class Layout:
         gap = tokenizer.convert_tokens_to_ids(SENTINEL) if sentinel else tokenizer.mask_token_id
         return cls(ids[: inner[0]], ids[inner[-1] + 1 :], start, gap, not sentinel)
 
-    def write(self, ids: np.ndarray, source: np.ndarray, places: np.ndarray, first: int) -> Job:
+    def write(self, ids: np.ndarray, source: np.ndarray, first: int) -> Job:
         """The decoder writes all of `ids`, those from `first` on being the text."""
         decoder = np.concatenate([[self.start], ids])
-        return Job(source, decoder, 1 + first, places)
+        return Job(source, decoder, 1 + first)
 
-    def fill(self, ids: np.ndarray, begin: int, end: int, places: np.ndarray) -> Job:
+    def fill(self, ids: np.ndarray, begin: int, end: int) -> Job:
         """The decoder fills the gap that `ids[begin:end]` leave."""
         if self.gap is None:
             raise NotPossible(
@@ -70,22 +66,22 @@ class Layout:
             )
         source = np.concatenate([ids[:begin], [self.gap], ids[end:], np.array(self.behind, dtype=np.int64)])
         if self.rewrites:
-            return Job(source, np.concatenate([[self.start], ids[:end]]), 1 + begin, places)
-        return Job(source, np.concatenate([[self.start, self.gap], ids[begin:end]]), 2, places)
+            return Job(source, np.concatenate([[self.start], ids[:end]]), 1 + begin)
+        return Job(source, np.concatenate([[self.start, self.gap], ids[begin:end]]), 2)
 
 
 def build_jobs(
     encoded: Encoded, unit: range, *, way: str, layout: Layout, sources: Sequence[np.ndarray]
 ) -> Iterator[Job]:
-    """All that is needed to score some texts; `sources` are read in the way `target`."""
+    """All that is needed to score some texts, in their tokens' order; `sources` are read for `target`."""
     for i in unit:
         first = encoded.bounds[i]
         ids = encoded.ids[first : encoded.bounds[i + 1]]
         own = first + np.flatnonzero(encoded.own[first : encoded.bounds[i + 1]])
         if way == "target":
-            yield layout.write(ids, sources[i], own, int(own[0] - first))
+            yield layout.write(ids, sources[i], int(own[0] - first))
         elif way == "span":
-            yield layout.fill(ids, int(own[0] - first), int(own[-1] + 1 - first), own)
+            yield layout.fill(ids, int(own[0] - first), int(own[-1] + 1 - first))
         else:
             yield from _fill_words(encoded, own, ids, layout)
 
@@ -98,5 +94,5 @@ def _fill_words(encoded: Encoded, own: np.ndarray, ids: np.ndarray, layout: Layo
     while place < len(own):
         size = int(ends[place] - own[place])
         begin = int(own[place] - start)
-        yield layout.fill(ids, begin, begin + size, own[place : place + size])
+        yield layout.fill(ids, begin, begin + size)
         place += size

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from felicity.engines.hiding import BATCH_TOKENS, LOGITS, normalize, read_targets
+from felicity.engines.hiding import BATCH_TOKENS, LOGITS, normalize
 from felicity.engines.picking import Picker
+from felicity.engines.reading import Reader
 from felicity.engines.seq2seq_jobs import Job
 
 
@@ -18,14 +19,14 @@ class Seq2SeqReader:
         self._pad = pad
         self.picker = Picker(model.get_decoder())
 
-    def score(self, jobs: Sequence[Job]) -> list[np.ndarray]:
-        """log p(token | source, what was written before) for the scored tokens of each job."""
+    def score(self, jobs: Sequence[Job], reader: Reader) -> list[np.ndarray]:
+        """The reader's records of each job's scored tokens: log p(token | source, what is before)."""
         values: list[np.ndarray] = [np.empty(0)] * len(jobs)
         for batch in self._plan(jobs):
             targets = [jobs[i].decoder[jobs[i].begin :] for i in batch]
             wanted = [np.arange(jobs[i].begin - 1, len(jobs[i].decoder) - 1) for i in batch]
             logits = self._read([jobs[i] for i in batch], [jobs[i].decoder[:-1] for i in batch], wanted)
-            flat = read_targets(logits, np.arange(len(logits)), np.concatenate(targets))
+            flat = reader.read(logits, np.arange(len(logits)), np.concatenate(targets))
             ends = np.cumsum([len(part) for part in targets])
             for i, part in zip(batch, np.split(flat, ends[:-1]), strict=True):
                 values[i] = part

@@ -36,7 +36,7 @@ def build_xlnet_encoder(tokenizer: Any, policy: Policy, *, window: int, name: st
     order = "both" if policy.order == "auto" else policy.order
     pll = "auto" if order == "left" else "word_l2r" if policy.pll == "auto" else policy.pll
     lead = read_lead() if policy.lead == "auto" else policy.lead
-    settled = policy.but(bos=begin, order=order, pll=pll, lead=lead, seq2seq="auto")
+    settled = policy.but(bos=begin, order=order, pll=pll, lead=lead)
     return Encoder.build(tokenizer, settled, window=window, name=name, words=True)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import polars as pl
 
 from felicity.core.errors import UnknownName
-from felicity.core.files import replacing
 from felicity.core.schemas import SCORES, TOKENS
 from felicity.data.catalogue import read_items
 from felicity.data.pairs import Columns
@@ -22,10 +21,12 @@ from felicity.run.audit import audit_requests, refuse_overlong
 from felicity.run.folder import SHEETS, TABLES, RunFolder
 from felicity.run.manifest import build_manifest, now, refuse_other_run
 from felicity.run.model import Model, open_model
-from felicity.run.scoring import Progress, find_missing, read_tokens
+from felicity.run.pending import fix_pending, forget_pending
+from felicity.run.precision import Noise
+from felicity.run.scoring import Progress, read_mixed
+from felicity.run.settling import settle_run
 from felicity.stats.proportions import estimate_accuracy
 
-PENDING = "pending.parquet"
 LEVELS = ("overall", "macro", "phenomenon", "suite")
 
 
@@ -112,33 +113,22 @@ def _evaluate(
     folder.write_manifest(manifest)
     for name, table in (("items", items), ("contexts", contexts), ("requests", requests), ("audit", audit)):
         folder.write(name, table)
-    pending = _pending(lm, folder, prompts)
+    pending = fix_pending(lm, folder, prompts)
     scored = lm.score_all(pending, progress=progress)
     manifest["scored"] = {"texts": len(prompts), "now": scored}
-    folder.write_parts("tokens", TOKENS, read_tokens(lm.store, prompts))
-    finish_run(folder, manifest, noise=lm.info.noise, counts=counts, seed=seed)
-    (folder.path / PENDING).unlink(missing_ok=True)
+    manifest["model"] |= lm.info.as_dict()
+    noise = Noise(rough=lm.info.noise)
+    if lm.exact is not lm:
+        settled, noise = settle_run(lm, folder, prompts, manifest["measures"], counts=counts, seed=seed)
+        manifest["precision"] = {"dtype": lm.info.dtype} | settled.as_dict()
+    folder.write_parts("tokens", TOKENS, read_mixed(lm.store, prompts, lm.exact.store, noise.exact))
+    finish_run(folder, manifest, noise=noise, counts=counts, seed=seed)
+    forget_pending(folder)
     return read_run(folder.path)
 
 
-def _pending(lm: Model, folder: RunFolder, prompts: pl.DataFrame) -> pl.DataFrame:
-    """What this run has to score, fixed at its beginning.
-
-    Batches are planned over this list, so a run that is taken up again makes the same batches, and the
-    very same numbers, as one that was never broken off.
-    """
-    missing = find_missing(lm.store, prompts)
-    path = folder.path / PENDING
-    if path.exists():
-        begun = folder.read_file(path)
-        missing = pl.concat([begun, missing.join(begun, on="request", how="anti")])
-    with replacing(path) as part:
-        missing.write_parquet(part)
-    return missing
-
-
 def finish_run(
-    folder: RunFolder, manifest: dict[str, Any], *, noise: float, counts: Unigram | None, seed: int
+    folder: RunFolder, manifest: dict[str, Any], *, noise: Noise, counts: Unigram | None, seed: int
 ) -> None:
     """From stored tokens to estimates, without the model."""
     measures = manifest["measures"]
@@ -147,7 +137,7 @@ def finish_run(
     def scored() -> Iterator[pl.DataFrame]:
         nonlocal unseen
         for tokens in folder.read_parts("tokens"):
-            result = score_measures(tokens, measures, noise=noise, unigram=counts)
+            result = score_measures(tokens, measures, noise=noise.of(tokens["request"]), unigram=counts)
             unseen += result.unseen
             yield result.scores
 

@@ -1,14 +1,27 @@
 """A model as a person uses it: texts in, frames out, what was scored before not scored again."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
 
 import polars as pl
 
-from felicity.core.engine import Engine, EngineInfo, Filler, Generator, Sampling
+from felicity.core.engine import (
+    NOTHING_MORE,
+    Engine,
+    EngineInfo,
+    Filler,
+    Generator,
+    More,
+    Sampling,
+)
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import PROMPTS
+from felicity.engines.devices import Compute
 from felicity.engines.families import open_engine
+from felicity.measures.words import find_words, sum_spans
+from felicity.run.precision import EXACT
 from felicity.run.scoring import Progress, find_missing, read_tokens, score_missing
 from felicity.run.store import ScoreStore
 
@@ -16,15 +29,28 @@ from felicity.run.store import ScoreStore
 class Model:
     """An engine with its store of scores."""
 
-    def __init__(self, engine: Engine, *, spec: str, cache: bool = True) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        spec: str,
+        cache: bool = True,
+        open_exact: Callable[[], "Model"] | None = None,
+    ) -> None:
         self.engine = engine
         self.spec = spec
+        self._open_exact = open_exact
         self.store = ScoreStore.shared(engine.info) if cache else ScoreStore(None, engine.info)
 
     @property
     def info(self) -> EngineInfo:
         """What the model is and how it is asked: family, window, policy, fingerprints."""
         return self.engine.info
+
+    @cached_property
+    def exact(self) -> "Model":
+        """The same model in float32, whose verdicts a run in half precision must reach."""
+        return self._open_exact() if self._open_exact else self
 
     def score(
         self, texts: str | Sequence[str], *, context: str | Sequence[str] | None = None
@@ -47,20 +73,57 @@ class Model:
         )
 
     def tokens(
-        self, texts: str | Sequence[str], *, context: str | Sequence[str] | None = None
+        self,
+        texts: str | Sequence[str],
+        *,
+        context: str | Sequence[str] | None = None,
+        rank: bool = False,
+        entropy: bool = False,
+        top: int = 0,
     ) -> pl.DataFrame:
         """Every token of each text with its log-probability: columns text, tokens, start, end, logprob.
 
-        Offsets count characters of the text; a token that could not be scored has null.
+        Offsets count characters of the text; a token that could not be scored has null. On demand
+        also, in columns of these names, each token's rank in the vocabulary, the entropy of the
+        prediction in nats, and the `top` likeliest tokens (top_tokens, top_logprob).
 
         >>> import felicity as fe
         >>> fe.model("smollm2").tokens("Cats purr.")["tokens"].to_list()
-        [['C', 'ats', 'Ġpur', 'r', '.']]
+        [['Cats', 'Ġpur', 'r', '.']]
         """
         prompts = build_prompts(texts, context)
+        more = More(rank=rank, entropy=entropy, top=top)
+        if more != NOTHING_MORE:
+            return self._more_tokens(prompts, more).select(prompts["text"], pl.exclude("request", "text"))
         score_missing(self.engine, self.store, find_missing(self.store, prompts))
         scored = pl.concat(list(read_tokens(self.store, prompts)))
         return scored.select(prompts["text"], "tokens", "start", "end", "logprob")
+
+    def words(
+        self,
+        texts: str | Sequence[str],
+        *,
+        context: str | Sequence[str] | None = None,
+        boundary: str = "corrected",
+        regions: Sequence[Sequence[tuple[int, int]]] | None = None,
+    ) -> pl.DataFrame:
+        """Log-probability of every word: columns text, place, word, start, end, lp, n_tokens.
+
+        Words are what stands between white space, or the `regions` of each text by start and end
+        character. `corrected` counts the end of a word to the word, `plain` sums its tokens; either
+        way they sum to the text's lp. `text` and `place` number texts and words from 0.
+
+        >>> import felicity as fe
+        >>> fe.model("smollm2").words("Cats purr.")["word"].to_list()
+        ['Cats', 'purr.']
+        """
+        prompts = build_prompts(texts, context)
+        tokens = self._more_tokens(prompts, More(boundary=boundary == "corrected"))
+        written = prompts["text"].to_list()
+        spans = [find_words(text) for text in written] if regions is None else regions
+        if len(spans) != len(written):
+            raise BadInput(f"There are {len(written)} texts but regions of {len(spans)}; give one list each.")
+        return sum_spans(tokens, written, spans, boundary=boundary)
 
     def fill(self, frames: str | Sequence[str], *, k: int = 10) -> pl.DataFrame:
         """The k likeliest words for the blank `___` of each frame, each a token decoded by itself.
@@ -129,6 +192,13 @@ class Model:
         )
         return self.engine.generate(as_list(prompts, "prompt"), sampling=sampling)
 
+    def _more_tokens(self, prompts: pl.DataFrame, more: More) -> pl.DataFrame:
+        """Tokens with further columns; these are not kept in the store."""
+        if more != NOTHING_MORE and "more" not in self.info.can:
+            raise NotPossible(f"'{self.info.name}' gives log-probabilities only.")
+        scored = pl.concat(list(self.engine.score(prompts, more=more)))
+        return prompts.select("request").join(scored, on="request", maintain_order="left")
+
     def score_all(self, pending: pl.DataFrame, *, progress: Progress | None = None) -> int:
         """Score prompts into the store, from where it stopped; how many texts that took."""
         return score_missing(self.engine, self.store, pending, progress=progress)
@@ -139,17 +209,28 @@ def open_model(
     *,
     policy: Policy | None = None,
     device: str = "auto",
+    dtype: str = "float32",
+    device_map: str | None = None,
     cache: bool = True,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Model:
     """A model by name, folder, hub name or .gguf file.
 
+    `device`, `dtype` and `device_map` are as in transformers; a device map wins over the device.
+
     >>> import felicity as fe
     >>> fe.model("smollm2").info.family
     'causal'
     """
-    engine = open_engine(spec, policy=policy or Policy(), device=device, progress=progress)
-    return Model(engine, spec=spec, cache=cache)
+    chosen = policy or Policy()
+    compute = Compute(device=device, dtype=dtype, device_map=device_map)
+
+    def open_exact() -> Model:
+        exact = replace(compute, dtype=EXACT)
+        return Model(open_engine(spec, policy=chosen, compute=exact), spec=spec, cache=cache)
+
+    engine = open_engine(spec, policy=chosen, compute=compute, progress=progress)
+    return Model(engine, spec=spec, cache=cache, open_exact=None if dtype == EXACT else open_exact)
 
 
 def as_list(texts: str | Sequence[str], what: str) -> list[str]:

@@ -1,0 +1,121 @@
+"""Frames as they come: polars or pandas in, polars on, and a sentence where a column cannot be used."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from felicity.core.errors import BadInput, UnknownName
+
+Frame = Any
+"""A polars or a pandas frame; pandas is never imported here."""
+
+Vector = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+
+
+def as_polars(frame: Frame) -> pl.DataFrame:
+    """The frame as polars, its rows and columns kept.
+
+    Raises BadInput for anything that is neither a polars nor a pandas frame, and for one without rows.
+    """
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    if not isinstance(frame, pl.DataFrame):
+        if not (hasattr(frame, "columns") and hasattr(frame, "dtypes")):
+            raise BadInput(f"A polars or pandas frame is needed, not a {type(frame).__name__}.")
+        frame = _from_pandas(frame)
+    table: pl.DataFrame = frame
+    if not table.height:
+        raise BadInput("The table has no rows; check the filter or the file it came from.")
+    return table
+
+
+def _from_pandas(frame: Any) -> pl.DataFrame:
+    named = frame.rename(columns=str)
+    kept = named.reset_index(drop=True)
+    return pl.DataFrame({name: _series_from_pandas(name, kept[name]) for name in kept.columns})
+
+
+def _series_from_pandas(name: str, values: Any) -> pl.Series:
+    if str(values.dtype) != "category":
+        return pl.Series(name, values)
+    # A pandas categorical says which level comes first, as a factor in R does.
+    levels = [str(level) for level in values.cat.categories]
+    codes = [levels[code] if code >= 0 else None for code in values.cat.codes.tolist()]
+    return pl.Series(name, codes, dtype=pl.Enum(levels))
+
+
+def column(frame: pl.DataFrame, name: str) -> pl.Series:
+    """One column without gaps.
+
+    Raises UnknownName where there is none of that name, BadInput where values are missing.
+    """
+    if name not in frame.columns:
+        raise UnknownName("column", name, frame.columns)
+    series = frame[name]
+    missing = series.null_count()
+    if series.dtype.is_float():
+        missing += int(series.is_nan().sum())
+    if missing:
+        raise BadInput(
+            f"Column '{name}' has {missing} missing value{'s' * (missing > 1)} in {frame.height} rows; "
+            f"drop those rows or fill them first."
+        )
+    return series
+
+
+def numbers(values: Sequence[float] | pl.Series | Vector, name: str, *, least: int = 1) -> Vector:
+    """A vector of finite numbers.
+
+    Raises BadInput naming the vector where it is too short, not numeric, or holds NaN or infinity.
+    """
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"'{name}' holds values that are not numbers; convert or drop them.") from error
+    if array.ndim != 1:
+        raise BadInput(f"'{name}' has {array.ndim} dimensions; one value per observation is needed.")
+    if len(array) < least:
+        raise BadInput(f"'{name}' has {len(array)} values; at least {least} are needed.")
+    bad = int((~np.isfinite(array)).sum())
+    if bad:
+        raise BadInput(
+            f"'{name}' has {bad} value{'s' * (bad > 1)} that are NaN or infinite; drop them first."
+        )
+    return array
+
+
+def is_categorical(series: pl.Series) -> bool:
+    """Whether a column names groups rather than measures something."""
+    return series.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Boolean)
+
+
+def level_codes(series: pl.Series) -> tuple[Codes, list[str]]:
+    """Integer codes and the names of the levels that occur, in R's order.
+
+    An Enum keeps its own order; everything else is sorted by value, numbers as numbers.
+
+    >>> codes, levels = level_codes(pl.Series(["b", "a", "b"]))
+    >>> codes.tolist(), levels
+    ([1, 0, 1], ['a', 'b'])
+    """
+    if series.dtype == pl.Boolean:
+        return series.cast(pl.Int64).to_numpy(), ["FALSE", "TRUE"]
+    if series.dtype == pl.Enum:
+        used = set(series.unique().to_list())
+        levels = [level for level in series.dtype.categories.to_list() if level in used]  # type: ignore[attr-defined]
+        order = {level: i for i, level in enumerate(levels)}
+        return series.cast(pl.String).replace_strict(order, return_dtype=pl.Int64).to_numpy(), levels
+    plain = series.cast(pl.String) if series.dtype == pl.Categorical else series
+    distinct = plain.unique().sort()
+    codes = plain.rank("dense").cast(pl.Int64).to_numpy() - 1
+    return codes, [_level_name(value) for value in distinct.to_list()]
+
+
+def _level_name(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

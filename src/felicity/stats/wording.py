@@ -1,0 +1,47 @@
+"""Numbers in sentences, the way papers print them."""
+
+from math import isfinite
+
+
+def say_p(p: float) -> str:
+    """A p-value with its sign, without the leading zero.
+
+    >>> say_p(0.0421), say_p(0.0000021), say_p(0.5)
+    ('p = .042', 'p < .001', 'p = .500')
+    """
+    if p < 0.001:
+        return "p < .001"
+    if p > 0.9995:
+        return "p > .999"
+    return f"p = {p:.3f}".replace("0.", ".", 1)
+
+
+def say_number(value: float) -> str:
+    """A number with at least two and about three significant digits.
+
+    >>> say_number(12.3456), say_number(0.0028096), say_number(-0.5), say_number(0.0)
+    ('12.35', '0.00281', '-0.50', '0.00')
+    """
+    if not isfinite(value):
+        return str(value)
+    if value == 0 or abs(value) >= 0.1:
+        return f"{value:.2f}"
+    return f"{value:.3g}"
+
+
+def say_share(share: float) -> str:
+    """A proportion as a percentage.
+
+    >>> say_share(0.72149)
+    '72.1%'
+    """
+    return f"{share:.1%}"
+
+
+def say_df(df: float) -> str:
+    """Degrees of freedom: whole where they are, else one decimal.
+
+    >>> say_df(17.0000003), say_df(12.34)
+    ('17', '12.3')
+    """
+    return f"{df:.0f}" if abs(df - round(df)) < 0.005 else f"{df:.1f}"
