@@ -22,11 +22,13 @@ from felicity.cli.options import (
     NoCache,
     Overflow,
     Phenomenon,
+    PolicyFields,
     Quiet,
     RuleName,
     Suite,
     build_columns,
     build_policy,
+    refuse_unused,
 )
 from felicity.cli.terminal import err, out, print_accuracy, print_json, print_rows, progress_bar, step_bar
 
@@ -63,6 +65,7 @@ def run(
     overflow: Overflow = None,
     casing: Casing = None,
     compat: Compat = None,
+    policy: PolicyFields = None,
     device: Device = "auto",
     dtype: Dtype = "float32",
     device_map: DeviceMap = None,
@@ -90,18 +93,21 @@ def run(
     from felicity.run.evaluate import evaluate, report_run
     from felicity.run.model import open_model
 
-    policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
+    settings = build_policy(
+        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, fields=policy
+    )
     columns = build_columns(good, bad, suite, phenomenon)
     with step_bar(quiet=quiet or json) as steps:
         lm = open_model(
             model,
-            policy=policy,
+            policy=settings,
             device=device,
             dtype=dtype,
             device_map=device_map,
             progress=steps,
             cache=not no_cache,
         )
+    refuse_unused(lm.info, policy)
     name = Path(dataset).name.split(".")[0]
     folder = output or Path("runs") / "-".join([name, *([rule] if rule else []), lm.info.name])
     with progress_bar(f"scoring {name}", quiet=quiet or json) as progress:
