@@ -5,10 +5,12 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli import data, measures, models
+from felicity.cli import data, measures, models, syntaxgym
+from felicity.cli.bias import bias
 from felicity.cli.count import count
 from felicity.cli.export import export
 from felicity.cli.judge import judge
+from felicity.cli.replay import replay
 from felicity.cli.report import report
 from felicity.cli.run import run
 from felicity.core.errors import FelicityError
@@ -54,7 +56,10 @@ app.command()(run)
 app.command()(report)
 app.command()(export)
 app.command()(count)
+app.command()(replay)
+app.command()(bias)
 app.add_typer(data.app, name="data")
+app.add_typer(syntaxgym.app, name="syntaxgym")
 app.add_typer(models.app, name="models")
 app.add_typer(measures.app, name="measures")
 
