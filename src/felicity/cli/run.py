@@ -11,6 +11,8 @@ from felicity.cli.options import (
     Casing,
     Compat,
     Device,
+    DeviceMap,
+    Dtype,
     Eos,
     From,
     Good,
@@ -20,11 +22,13 @@ from felicity.cli.options import (
     NoCache,
     Overflow,
     Phenomenon,
+    PolicyFields,
     Quiet,
     RuleName,
     Suite,
     build_columns,
     build_policy,
+    refuse_unused,
 )
 from felicity.cli.terminal import err, out, print_accuracy, print_json, print_rows, progress_bar, step_bar
 
@@ -61,7 +65,10 @@ def run(
     overflow: Overflow = None,
     casing: Casing = None,
     compat: Compat = None,
+    policy: PolicyFields = None,
     device: Device = "auto",
+    dtype: Dtype = "float32",
+    device_map: DeviceMap = None,
     no_cache: NoCache = False,
     report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
     json: Json = False,
@@ -86,10 +93,21 @@ def run(
     from felicity.run.evaluate import evaluate, report_run
     from felicity.run.model import open_model
 
-    policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
+    settings = build_policy(
+        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, fields=policy
+    )
     columns = build_columns(good, bad, suite, phenomenon)
     with step_bar(quiet=quiet or json) as steps:
-        lm = open_model(model, policy=policy, device=device, progress=steps, cache=not no_cache)
+        lm = open_model(
+            model,
+            policy=settings,
+            device=device,
+            dtype=dtype,
+            device_map=device_map,
+            progress=steps,
+            cache=not no_cache,
+        )
+    refuse_unused(lm.info, policy)
     name = Path(dataset).name.split(".")[0]
     folder = output or Path("runs") / "-".join([name, *([rule] if rule else []), lm.info.name])
     with progress_bar(f"scoring {name}", quiet=quiet or json) as progress:
@@ -107,6 +125,8 @@ def run(
             progress=progress,
             on_audit=None if quiet or json else print_audit,
         )
+    if lm.info.notes.get("scheduler") == "plain" and not (quiet or json):
+        err.print(f"Read in plain batches: {lm.info.notes['scheduler_check']}.", soft_wrap=True)
     page = report_run(done, folder) if report else None
     if json:
         print_json(summarize(done, folder, page))
@@ -138,6 +158,13 @@ def summarize(done: "Run", folder: Path, page: Path | None) -> dict[str, Any]:
 
 
 def _print_summary(done: "Run") -> None:
+    precision = done.manifest.get("precision")
+    if precision:
+        out.print(
+            f"{precision['rescored']:,} of {precision['items']:,} items scored again in float32; "
+            f"{precision['dtype']} is off by at most {precision['error_bound']:.2g} nats a sentence.",
+            soft_wrap=True,
+        )
     for measure in done.manifest["measures"]:
         out.print(f"\n[bold]{measure}[/]")
         print_accuracy(done["estimates"], "phenomenon", measure=measure)

@@ -14,8 +14,8 @@ from felicity.core.schemas import SCORES
 MEASURE = "shared_lp"
 
 
-def score_shared(requests: pl.DataFrame, tokens: pl.DataFrame, *, noise: float) -> pl.DataFrame:
-    """Rows of SCORES, one a request, for items of two stimuli."""
+def score_shared(requests: pl.DataFrame, tokens: pl.DataFrame, *, errors: dict[str, float]) -> pl.DataFrame:
+    """Rows of SCORES, one a request, for items of two stimuli; `errors` is what each sum may be off by."""
     rows = requests.select("request", "item").join(
         tokens.select("request", "tokens", "logprob"), on="request", maintain_order="left"
     )
@@ -26,7 +26,7 @@ def score_shared(requests: pl.DataFrame, tokens: pl.DataFrame, *, noise: float) 
     for first, second in pairs.values():
         ours, theirs = share_places(first[1], second[1])
         for (request, _, logprobs), places in ((first, ours), (second, theirs)):
-            found.append((request, MEASURE, sum(logprobs[place] or 0.0 for place in places), noise))
+            found.append((request, MEASURE, sum(logprobs[place] or 0.0 for place in places), errors[request]))
     return pl.DataFrame(found, schema=SCORES, orient="row")
 
 

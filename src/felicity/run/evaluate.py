@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from felicity.core.errors import UnknownName
-from felicity.core.files import replacing
 from felicity.core.schemas import SCORES, TOKENS
 from felicity.data.catalogue import Dataset, read_dataset
 from felicity.data.pairs import Columns
@@ -22,18 +21,13 @@ from felicity.run.audit import audit_requests, audit_rows, refuse_overlong
 from felicity.run.folder import EXTRAS, SHEETS, TABLES, RunFolder
 from felicity.run.manifest import build_manifest, now, refuse_other_run
 from felicity.run.model import Model, open_model
-from felicity.run.rules import (
-    RULES,
-    Case,
-    Rule,
-    impossible_rules,
-    prepare_items,
-    refuse_impossible,
-)
-from felicity.run.scoring import Progress, find_missing, read_tokens
+from felicity.run.pending import fix_pending, forget_pending
+from felicity.run.precision import Noise
+from felicity.run.rules import RULES, Case, Rule, impossible_rules, prepare_items, refuse_impossible
+from felicity.run.scoring import Progress, read_mixed
+from felicity.run.settling import settle_run
 from felicity.run.verdicts import write_verdicts
 
-PENDING = "pending.parquet"
 LEVELS = ("overall", "macro", "phenomenon", "suite", "prediction")
 
 
@@ -95,7 +89,7 @@ def evaluate(
         folder=Path(source) if source else None,
         without=impossible_rules(lm.info.can),
     )
-    refuse_impossible(data.rule, lm.info)
+    refuse_impossible(data.rule, lm.info, exact=lm.exact is lm)
     items = sample_items(data.items, sample, seed=seed)
     judging = RULES[data.rule]
     chosen = judging.choose_measures(data.method, tuple(measures) if measures else None)
@@ -123,6 +117,17 @@ class Plan:
     counts: Unigram | None
     seed: int
 
+    def case(self, requests: pl.DataFrame, measures: tuple[str, ...], noise: Noise) -> Case:
+        """What the rule is handed to judge by."""
+        return Case(
+            items=self.items,
+            requests=requests,
+            measures=measures,
+            noise=noise,
+            contrasts=self.dataset.contrasts,
+            unigram=self.counts,
+        )
+
 
 def _evaluate(
     lm: Model,
@@ -148,42 +153,23 @@ def _evaluate(
     tables = {"items": plan.items, "contexts": contexts, "requests": requests, "audit": audit}
     for name, table in tables.items():
         folder.write(name, table)
-    pending = _pending(lm, folder, prompts)
+    pending = fix_pending(lm, folder, prompts)
     scored = lm.score_all(pending, progress=progress)
     manifest["scored"] = {"texts": len(prompts), "now": scored}
     manifest["model"] |= lm.info.as_dict()
-    folder.write_parts("tokens", TOKENS, read_tokens(lm.store, prompts))
-    finish_run(folder, manifest, plan, noise=lm.info.noise)
-    (folder.path / PENDING).unlink(missing_ok=True)
+    case = plan.case(requests, tuple(manifest["measures"]), Noise(rough=lm.info.noise))
+    if lm.exact is not lm:
+        settled, noise = settle_run(lm, folder, prompts, case, plan.rule, seed=plan.seed)
+        manifest["precision"] = {"dtype": lm.info.dtype} | settled.as_dict()
+        case = replace(case, noise=noise)
+    folder.write_parts("tokens", TOKENS, read_mixed(lm.store, prompts, lm.exact.store, case.noise.exact))
+    finish_run(folder, manifest, plan, case)
+    forget_pending(folder)
     return read_run(folder.path)
 
 
-def _pending(lm: Model, folder: RunFolder, prompts: pl.DataFrame) -> pl.DataFrame:
-    """What this run has to score, fixed at its beginning.
-
-    Batches are planned over this list, so a run that is taken up again makes the same batches, and the
-    very same numbers, as one that was never broken off.
-    """
-    missing = find_missing(lm.store, prompts)
-    path = folder.path / PENDING
-    if path.exists():
-        begun = folder.read_file(path)
-        missing = pl.concat([begun, missing.join(begun, on="request", how="anti")])
-    with replacing(path) as part:
-        missing.write_parquet(part)
-    return missing
-
-
-def finish_run(folder: RunFolder, manifest: dict[str, Any], plan: Plan, *, noise: float) -> None:
+def finish_run(folder: RunFolder, manifest: dict[str, Any], plan: Plan, case: Case) -> None:
     """From stored tokens to estimates, without the model."""
-    case = Case(
-        items=folder.read("items"),
-        requests=folder.read("requests"),
-        measures=tuple(manifest["measures"]),
-        noise=noise,
-        contrasts=plan.dataset.contrasts,
-        unigram=plan.counts,
-    )
     read = partial(folder.read_parts, "tokens")
     folder.write_parts("scores", SCORES, plan.rule.score(case, read()))
     verdicts = plan.rule.judge(case, folder.read("scores"), read)

@@ -21,6 +21,7 @@ from felicity.measures.shared import MEASURE as SHARED
 from felicity.measures.shared import score_shared
 from felicity.measures.unigram import Unigram
 from felicity.run.correlations import correlate_ratings
+from felicity.run.precision import Noise
 
 Parts = Iterable[pl.DataFrame]
 # What a rule needs of an engine beyond scores.
@@ -29,12 +30,12 @@ NEEDS = {"cloze": "fill"}
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """All that judging needs besides tokens. noise: nats by which a sentence's sum may be off."""
+    """All that judging needs besides tokens. noise: by how many nats each sentence's sum may be off."""
 
     items: pl.DataFrame
     requests: pl.DataFrame
     measures: tuple[str, ...]
-    noise: float
+    noise: Noise
     contrasts: tuple[Contrast, ...] = (PAIR,)
     unigram: Unigram | None = None
 
@@ -53,7 +54,8 @@ class Rule:
     """How stimuli become judgements.
 
     measures: what is computed when nothing is asked for; fixed: nothing else can be asked for. prepare:
-    further stimuli that the rule needs. score: tokens, part by part, into scores.
+    further stimuli that the rule needs. exact: a judgement hangs on more than one margin, so that
+    half precision cannot promise it. score: tokens, part by part, into scores.
     """
 
     meaning: str
@@ -61,6 +63,7 @@ class Rule:
     judge: Callable[[Case, pl.DataFrame, Callable[[], Parts]], Verdicts]
     measures: tuple[str, ...] = ("lp",)
     fixed: bool = False
+    exact: bool = False
 
     def choose_measures(self, name: str, asked: tuple[str, ...] | None) -> tuple[str, ...]:
         """The measures asked for, or the rule's own.
@@ -77,12 +80,14 @@ RULES: Registry[Rule] = Registry("rule")
 
 def _score_measures(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
     for tokens in parts:
-        yield score_measures(tokens, case.measures, noise=case.noise, unigram=case.unigram).scores
+        yield score_measures(
+            tokens, case.measures, noise=case.noise.of(tokens["request"]), unigram=case.unigram
+        ).scores
 
 
 def _score_surprisal(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
     for tokens in parts:
-        scores = score_measures(tokens, ("lp",), noise=case.noise).scores
+        scores = score_measures(tokens, ("lp",), noise=case.noise.of(tokens["request"])).scores
         yield scores.with_columns(
             pl.lit(SURPRISAL).alias("measure"),
             (-pl.col("value") / NATS_PER_BIT).alias("value"),
@@ -91,7 +96,9 @@ def _score_surprisal(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
 
 
 def _score_shared(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
-    yield score_shared(case.requests, pl.concat(parts), noise=case.noise)
+    tokens = pl.concat(parts)
+    errors = dict(zip(tokens["request"], case.noise.of(tokens["request"]), strict=True))
+    yield score_shared(case.requests, tokens, errors=errors)
 
 
 def _judge_contrasts(case: Case, scores: pl.DataFrame, _: Callable[[], Parts]) -> Verdicts:
@@ -101,7 +108,7 @@ def _judge_contrasts(case: Case, scores: pl.DataFrame, _: Callable[[], Parts]) -
 
 def _judge_formulas(case: Case, _: pl.DataFrame, read: Callable[[], Parts]) -> Verdicts:
     regions = pl.concat([score_regions(case.items, case.requests, tokens) for tokens in read()])
-    judgements, predictions = judge_formulas(case.items, regions, noise_bits=case.noise / NATS_PER_BIT)
+    judgements, predictions = judge_formulas(case.items, regions, noise_bits=case.noise.rough / NATS_PER_BIT)
     return Verdicts(judgements=judgements, predictions=predictions, tables={"regions": regions})
 
 
@@ -138,11 +145,12 @@ RULES.register(
         judge=_judge_formulas,
         measures=(SURPRISAL,),
         fixed=True,
+        exact=True,
     ),
 )
 RULES.register(
     "rating",
-    Rule(meaning="agreement with ratings", score=_score_measures, judge=_judge_ratings),
+    Rule(meaning="agreement with ratings", score=_score_measures, judge=_judge_ratings, exact=True),
 )
 
 
@@ -151,11 +159,15 @@ def impossible_rules(can: Collection[str]) -> list[str]:
     return [rule for rule, ability in NEEDS.items() if ability not in can]
 
 
-def refuse_impossible(rule: str, info: EngineInfo) -> None:
-    """Stop before a rule that the model cannot serve.
+def refuse_impossible(rule: str, info: EngineInfo, *, exact: bool) -> None:
+    """Stop before a rule that the model cannot serve; `exact` says that it is read in float32.
 
     Raises NotPossible.
     """
+    if not exact and RULES[rule].exact:
+        raise NotPossible(
+            f"The rule '{rule}' cannot promise float32's verdicts in {info.dtype}; leave --dtype out."
+        )
     if rule in impossible_rules(info.can):
         raise NotPossible(
             f"'{info.name}' cannot {NEEDS[rule]} frames, which the rule '{rule}' needs; leave --rule out for "
