@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli import data, measures, models
+from felicity.cli import data, measures, models, syntaxgym
+from felicity.cli.bias import bias
 from felicity.cli.compare import compare
 from felicity.cli.count import count
 from felicity.cli.export import export
@@ -14,6 +15,7 @@ from felicity.cli.fit import fit
 from felicity.cli.generate import generate
 from felicity.cli.judge import judge
 from felicity.cli.power import power
+from felicity.cli.replay import replay
 from felicity.cli.report import report
 from felicity.cli.run import run
 from felicity.core.errors import FelicityError
@@ -64,7 +66,10 @@ app.command()(count)
 app.command()(compare)
 app.command()(fit)
 app.command()(power)
+app.command()(bias)
+app.command()(replay)
 app.add_typer(data.app, name="data")
+app.add_typer(syntaxgym.app, name="syntaxgym")
 app.add_typer(models.app, name="models")
 app.add_typer(measures.app, name="measures")
 

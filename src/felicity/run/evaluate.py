@@ -197,6 +197,10 @@ def report_run(run: Run, path: str | Path) -> Path:
     from felicity.report.page import write_report
 
     needed = ("items", "contexts", "requests", "tokens", "scores", "judgements", "estimates", "audit")
-    return write_report(
-        ReportInput(manifest=run.manifest, **{name: run[name] for name in needed}), Path(path)
+    report = ReportInput(
+        manifest=run.manifest,
+        regions=run.tables.get("regions"),
+        correlations=run.tables.get("correlations"),
+        **{name: run[name] for name in needed},
     )
+    return write_report(report, Path(path))
