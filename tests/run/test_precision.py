@@ -68,7 +68,7 @@ def test_the_bound_grows_with_what_scoring_again_brings_to_light() -> None:
     wide.margin[first], wide.shift[first] = 2.0, -2.0
     wide.settle()
     assert f"i{second}" in wide.exact
-    assert SAFETY * 2.0 > next_close
+    assert next_close < SAFETY * 2.0
 
 
 def test_a_small_run_is_scored_twice_as_a_whole() -> None:
