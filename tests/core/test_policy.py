@@ -10,7 +10,7 @@ def test_equal_policies_have_equal_keys() -> None:
 
 def test_every_field_changes_the_key() -> None:
     others = {"bos": "none", "eos": "auto", "join": "\n", "seam": "count", "first": "refuse"}
-    others |= {"casing": "lower", "overflow": "drop"}
+    others |= {"casing": "lower", "overflow": "drop", "unknown": "skip"}
     assert set(others) == set(Policy().as_dict())
     assert len({Policy().key} | {Policy().but(**{k: v}).key for k, v in others.items()}) == len(others) + 1
 

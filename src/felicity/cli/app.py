@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli import data, measures, models
+from felicity.cli import data, measures, models, train
 from felicity.cli.count import count
 from felicity.cli.export import export
 from felicity.cli.judge import judge
@@ -57,6 +57,7 @@ app.command()(count)
 app.add_typer(data.app, name="data")
 app.add_typer(models.app, name="models")
 app.add_typer(measures.app, name="measures")
+app.add_typer(train.app, name="train")
 
 
 def main() -> None:

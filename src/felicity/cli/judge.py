@@ -14,6 +14,7 @@ from felicity.cli.options import (
     Json,
     ModelName,
     Overflow,
+    Unknown,
     build_policy,
 )
 from felicity.cli.terminal import out, print_json, step_bar
@@ -34,6 +35,7 @@ def judge(
     join: Join = None,
     overflow: Overflow = None,
     casing: Casing = None,
+    unknown: Unknown = None,
     compat: Compat = None,
     device: Device = "auto",
     json: Json = False,
@@ -52,7 +54,9 @@ def judge(
     from felicity.core.units import to_bits
     from felicity.run.model import open_model
 
-    policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
+    policy = build_policy(
+        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, unknown=unknown
+    )
     with step_bar(quiet=json) as steps:
         lm = open_model(model, policy=policy, device=device, progress=steps)
     rows = lm.tokens([good, bad], context=context).to_dicts()

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli.options import Bos, Casing, Compat, Eos, Join, Json, Overflow, Quiet, build_policy
+from felicity.cli.options import Bos, Casing, Compat, Eos, Join, Json, Overflow, Quiet, Unknown, build_policy
 from felicity.cli.terminal import out, print_json, print_rows, step_bar
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, fetch and describe models.")
@@ -65,6 +65,7 @@ def info(
     join: Join = None,
     overflow: Overflow = None,
     casing: Casing = None,
+    unknown: Unknown = None,
     compat: Compat = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -78,7 +79,9 @@ def info(
     """
     from felicity.engines.families import open_engine
 
-    policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
+    policy = build_policy(
+        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, unknown=unknown
+    )
     with step_bar(quiet=quiet or json) as progress:
         told = open_engine(name, policy=policy, progress=progress).info.as_dict()
     if json:

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from felicity.data.pairs import Columns
 
 ModelName = Annotated[
-    str, typer.Option("--model", "-m", help="A model: smollm2, a folder, a hub name, or a .gguf file.")
+    str,
+    typer.Option("--model", "-m", help="A model: smollm2, a folder, a hub name, a .gguf or an .arpa file."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no advice.")]
@@ -24,6 +25,9 @@ Overflow = Annotated[
     typer.Option(help="Inputs longer than the window: error, or drop old context.  [default: error]"),
 ]
 Casing = Annotated[str | None, typer.Option(help="Casing: keep or lower.  [default: keep]")]
+Unknown = Annotated[
+    str | None, typer.Option(help="Words the model does not know: score, skip, or refuse.  [default: score]")
+]
 Compat = Annotated[str | None, typer.Option(help="Give another program's numbers exactly: minicons.")]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, mps.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the shared score cache.")]
@@ -46,12 +50,13 @@ def build_policy(
     join: str | None = None,
     overflow: str | None = None,
     casing: str | None = None,
+    unknown: str | None = None,
 ) -> "Policy":
     """The policy that the options ask for: another program's where one is named, then what is given."""
     from felicity.core.policy import Policy
 
     start = Policy.compat(compat) if compat else Policy()
-    given = {"bos": bos, "eos": eos, "join": join, "overflow": overflow, "casing": casing}
+    given = {"bos": bos, "eos": eos, "join": join, "overflow": overflow, "casing": casing, "unknown": unknown}
     return start.but(**{name: value for name, value in given.items() if value is not None})
 
 

@@ -21,6 +21,7 @@ from felicity.cli.options import (
     Phenomenon,
     Quiet,
     Suite,
+    Unknown,
     build_columns,
     build_policy,
 )
@@ -55,6 +56,7 @@ def run(
     join: Join = None,
     overflow: Overflow = None,
     casing: Casing = None,
+    unknown: Unknown = None,
     compat: Compat = None,
     device: Device = "auto",
     no_cache: NoCache = False,
@@ -77,7 +79,9 @@ def run(
     from felicity.run.evaluate import evaluate, report_run
     from felicity.run.model import open_model
 
-    policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
+    policy = build_policy(
+        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, unknown=unknown
+    )
     columns = build_columns(good, bad, suite, phenomenon)
     with step_bar(quiet=quiet or json) as steps:
         lm = open_model(model, policy=policy, device=device, progress=steps, cache=not no_cache)

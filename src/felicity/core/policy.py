@@ -15,12 +15,14 @@ Seam = Literal["offsets", "count"]
 First = Literal["skip", "refuse"]
 Casing = Literal["keep", "lower"]
 Overflow = Literal["error", "drop"]
+Unknown = Literal["score", "skip", "refuse"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "seam": get_args(Seam),
     "first": get_args(First),
     "casing": get_args(Casing),
     "overflow": get_args(Overflow),
+    "unknown": get_args(Unknown),
 }
 
 
@@ -40,6 +42,8 @@ class Policy:
     casing: `keep`, or `lower` before tokenizing.
     overflow: an input longer than the window is an `error`, or loses its oldest context sentences
         (`drop`). A text that does not fit by itself is always an error.
+    unknown: a word the model has no token for: `score` takes the probability of its unknown token,
+        `skip` leaves it out of every sum, `refuse` stops. All are counted in the audit.
     """
 
     bos: str = "auto"
@@ -49,6 +53,7 @@ class Policy:
     first: First = "skip"
     casing: Casing = "keep"
     overflow: Overflow = "error"
+    unknown: Unknown = "score"
 
     def __post_init__(self) -> None:
         for field, choices in CHOICES.items():

@@ -199,6 +199,7 @@ class Encoder:
         ids = np.zeros(total, dtype=np.int64)
         marked, starts, ends = np.zeros(total, bool), np.zeros(total, np.uint32), np.zeros(total, np.uint32)
         ids[place], marked[place], starts[place], ends[place] = flat.ids, own, start, end
+        unknown = place[own & (flat.ids == self.tokenizer.unk_token_id)]
         if begin is not None:
             ids[bounds[:-1]] = begin
         if finish is not None:
@@ -208,9 +209,11 @@ class Encoder:
             starts[last] = ends[last] = final
         wanted = marked.copy()
         wanted[bounds[:-1][sizes > 0]] = False
+        if self.policy.unknown != "score":
+            wanted[unknown] = False
         n_across = np.bincount(flat.row[across], minlength=len(requests)).astype(np.uint32)
         encoded = Encoded(requests, ids, bounds, marked, wanted, starts, ends, n_across, dropped)
-        self._check(encoded)
+        self._check(encoded, unknown)
         return encoded
 
     def _token(self, name: str) -> int | None:
@@ -218,14 +221,21 @@ class Encoder:
             return None
         return int(self.tokenizer.convert_tokens_to_ids(name))
 
-    def _check(self, encoded: Encoded) -> None:
+    def _check(self, encoded: Encoded, unknown: np.ndarray) -> None:
         empty = np.flatnonzero(encoded.count(encoded.own) == 0)
         if len(empty):
             raise BadInput(
                 f"The text of '{encoded.request[empty[0]]}' has no token to score; remove it or fill it in."
             )
+        if self.policy.unknown == "refuse" and len(unknown):
+            first = int(np.searchsorted(encoded.bounds, unknown[0], side="right")) - 1
+            raise NotPossible(
+                f"The model does not know the word at characters {encoded.start[unknown[0]]} to "
+                f"{encoded.end[unknown[0]]} of the text of '{encoded.request[first]}'; change it, or allow "
+                "it with --unknown score or skip."
+            )
         if self.policy.first == "refuse":
-            bare = np.flatnonzero(encoded.count(encoded.own) > encoded.count(encoded.wanted))
+            bare = np.flatnonzero(encoded.own[encoded.bounds[:-1]])
             if len(bare):
                 raise NotPossible(
                     f"The first token of '{encoded.request[bare[0]]}' cannot be scored without a begin "

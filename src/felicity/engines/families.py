@@ -10,8 +10,10 @@ from felicity.engines.causal import CausalEngine
 from felicity.engines.describe import ModelDescription, describe_model
 from felicity.engines.devices import Compute, choose_device, prepare_dtype
 from felicity.engines.loading import load_tokenizer
+from felicity.engines.ngram.engine import NgramEngine
 from felicity.engines.progress import Progress
 from felicity.engines.sources import ModelSource, resolve_source
+from felicity.engines.words.opening import describe_words, load_word_tokenizer
 
 # How the class that a configuration names tells its family.
 ENDINGS = {"ForCausalLM": "causal", "LMHeadModel": "causal", "ForMaskedLM": "masked"}
@@ -27,6 +29,7 @@ class OpenEngine(Protocol):
 
 ENGINES: Registry[OpenEngine] = Registry("engine")
 ENGINES.register("causal", CausalEngine)
+ENGINES.register("ngram", NgramEngine)
 
 
 def open_engine(
@@ -41,7 +44,8 @@ def open_engine(
     if compute.device not in ("auto", "cpu"):
         choose_device(compute.device)
     source = resolve_source(spec, progress=progress)
-    description = describe_model(source.folder)
+    described = describe_words if source.origin == "words" else describe_model
+    description = described(source.folder)
     family = find_family(description)
     if family not in ENGINES:
         raise NotPossible(
@@ -53,6 +57,8 @@ def open_engine(
 def open_tokenizer(spec: str, *, progress: Progress | None = None) -> Any:
     """The tokenizer of what `-m` was given."""
     source = resolve_source(spec, progress=progress)
+    if source.origin == "words":
+        return load_word_tokenizer(source.folder)
     return load_tokenizer(source.folder, name=source.name)
 
 
