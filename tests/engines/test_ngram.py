@@ -12,12 +12,12 @@ from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.core.policy import Policy
 from felicity.engines.counting import read_lines
 from felicity.engines.families import open_engine
-from felicity.engines.ngram.counting import count_ngrams, mark_lines
+from felicity.engines.ngram.counting import count_ngrams
 from felicity.engines.ngram.estimation import estimate
 from felicity.engines.ngram.kenlm_file import read_counts
 from felicity.engines.ngram.model import NgramModel, build_model
 from felicity.engines.ngram.training import measure_perplexity, train_ngram
-from felicity.engines.words.corpus import BEGIN_ID, UNKNOWN_ID, encode_corpus, read_corpus
+from felicity.engines.words.corpus import BEGIN_ID, UNKNOWN_ID, encode_corpus, mark_lines, read_corpus
 from felicity.run.model import Model, open_model
 from tests.conftest import Answer
 

@@ -11,6 +11,7 @@ from felicity.cli.export import export
 from felicity.cli.judge import judge
 from felicity.cli.report import report
 from felicity.cli.run import run
+from felicity.cli.topics import topics
 from felicity.core.errors import FelicityError
 
 BAD_INPUT = 2
@@ -58,6 +59,7 @@ app.add_typer(data.app, name="data")
 app.add_typer(models.app, name="models")
 app.add_typer(measures.app, name="measures")
 app.add_typer(train.app, name="train")
+models.app.command()(topics)
 
 
 def main() -> None:

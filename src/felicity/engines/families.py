@@ -13,6 +13,7 @@ from felicity.engines.loading import load_tokenizer
 from felicity.engines.ngram.engine import NgramEngine
 from felicity.engines.progress import Progress
 from felicity.engines.sources import ModelSource, resolve_source
+from felicity.engines.trained.engine import TrainedEngine
 from felicity.engines.words.opening import describe_words, load_word_tokenizer
 
 # How the class that a configuration names tells its family.
@@ -30,6 +31,8 @@ class OpenEngine(Protocol):
 ENGINES: Registry[OpenEngine] = Registry("engine")
 ENGINES.register("causal", CausalEngine)
 ENGINES.register("ngram", NgramEngine)
+ENGINES.register("lstm", TrainedEngine)
+ENGINES.register("tdlm", TrainedEngine)
 
 
 def open_engine(

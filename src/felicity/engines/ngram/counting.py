@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from felicity.core.errors import BadInput
-from felicity.engines.words.corpus import BEGIN_ID, END_ID, WordCorpus
+from felicity.engines.words.corpus import BEGIN_ID, WordCorpus, mark_lines
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,6 @@ def count_ngrams(corpus: WordCorpus, order: int, *, name: str = "The corpus") ->
         longer[starts] = inverse
         row = longer
     return tables
-
-
-def mark_lines(corpus: WordCorpus) -> tuple[np.ndarray, np.ndarray]:
-    """Every line with `<s>` before and `</s>` behind it, flat, and where each begins and ends."""
-    lengths = np.diff(corpus.bounds)
-    bounds = corpus.bounds + 2 * np.arange(len(corpus.bounds))
-    stream = np.empty(len(corpus.ids) + 2 * len(corpus), dtype=np.int32)
-    stream[bounds[:-1]] = BEGIN_ID
-    stream[bounds[1:] - 1] = END_ID
-    stream[np.arange(len(corpus.ids)) + np.repeat(2 * np.arange(len(corpus)) + 1, lengths)] = corpus.ids
-    return stream, bounds
 
 
 def _unigrams(stream: np.ndarray, size: int) -> Grams:

@@ -11,10 +11,17 @@ from felicity.core.files import replacing
 from felicity.core.policy import Casing
 from felicity.engines.counting import read_lines
 from felicity.engines.ngram.arpa_writing import write_part
-from felicity.engines.ngram.counting import Grams, count_ngrams, mark_lines
+from felicity.engines.ngram.counting import Grams, count_ngrams
 from felicity.engines.ngram.estimation import Smoothed, estimate
 from felicity.engines.ngram.model import NgramModel, build_model
-from felicity.engines.words.corpus import BEGIN_ID, UNKNOWN_ID, WordCorpus, encode_corpus, read_corpus
+from felicity.engines.words.corpus import (
+    BEGIN_ID,
+    UNKNOWN_ID,
+    WordCorpus,
+    encode_corpus,
+    mark_lines,
+    read_corpus,
+)
 from felicity.engines.words.cutting import Cut
 from felicity.engines.words.files import names_arpa
 

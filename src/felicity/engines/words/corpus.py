@@ -63,6 +63,17 @@ def encode_corpus(lines: Iterable[str], words: list[str], *, cut: Cut, casing: C
     return WordCorpus(new[ids], bounds, words, np.bincount(new[ids], minlength=len(words)))
 
 
+def mark_lines(corpus: WordCorpus) -> tuple[np.ndarray, np.ndarray]:
+    """Every line with `<s>` before and `</s>` behind it, flat, and where each begins and ends."""
+    lengths = np.diff(corpus.bounds)
+    bounds = corpus.bounds + 2 * np.arange(len(corpus.bounds))
+    stream = np.empty(len(corpus.ids) + 2 * len(corpus), dtype=np.int32)
+    stream[bounds[:-1]] = BEGIN_ID
+    stream[bounds[1:] - 1] = END_ID
+    stream[np.arange(len(corpus.ids)) + np.repeat(2 * np.arange(len(corpus)) + 1, lengths)] = corpus.ids
+    return stream, bounds
+
+
 def _intern(lines: Iterable[str], cut: Cut, casing: Casing) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Ids in the order in which words are first met, ends of lines, and the words."""
     place = {word: i for i, word in enumerate(SPECIAL)}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from felicity.engines.describe import ModelDescription
 from felicity.engines.ngram.engine import describe_ngram, load_ngram_tokenizer
+from felicity.engines.trained.engine import describe_trained, load_trained_tokenizer
 from felicity.engines.words.tokenizer import WordTokenizer
 
 
@@ -12,7 +13,7 @@ def describe_words(path: Path) -> ModelDescription:
 
     Raises BadInput where its files are damaged.
     """
-    return describe_ngram(path)
+    return describe_trained(path) if path.is_dir() else describe_ngram(path)
 
 
 def load_word_tokenizer(path: Path) -> WordTokenizer:
@@ -20,4 +21,4 @@ def load_word_tokenizer(path: Path) -> WordTokenizer:
 
     Raises BadInput where its files are damaged.
     """
-    return load_ngram_tokenizer(path)
+    return load_trained_tokenizer(path) if path.is_dir() else load_ngram_tokenizer(path)
