@@ -178,6 +178,17 @@ def test_two_conversions_make_the_same_files(
     assert [name for name in names if (one / name).read_bytes() != (two / name).read_bytes()] == []
 
 
+def test_what_lies_beside_the_file_is_not_taken_for_its_own(
+    tiny_gguf: TinyGguf, tiny_model: Path, tmp_path: Path, empty_cache: Path
+) -> None:
+    crowded = shutil.copytree(tiny_model, tmp_path / "crowded")
+    shutil.copy(tiny_gguf.path, crowded / "Tiny-Llama.gguf")
+    folder = resolve_source(str(crowded / "Tiny-Llama.gguf")).folder
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.get_vocab() == tiny_gguf.tokenizer.get_vocab()
+    assert AutoModelForCausalLM.from_pretrained(folder).config.model_type == "llama"
+
+
 def test_conversion_prints_nothing(
     tiny_gguf: TinyGguf, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

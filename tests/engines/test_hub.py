@@ -138,6 +138,10 @@ def test_a_name_the_hub_lacks_suggests_one_that_is_here(resolve: Resolve) -> Non
     }
 
 
+def test_a_name_no_hub_would_give_is_refused(resolve: Resolve) -> None:
+    assert resolve("odd--name..git")["kind"] == "UnknownName"
+
+
 def test_a_revision_can_be_asked_for(resolve: Resolve) -> None:
     assert resolve(f"lab/tiny@{COMMIT}")["details"]["revision"] == COMMIT
     assert "has no revision 'step7'" in resolve("lab/tiny@step7")["error"]

@@ -84,6 +84,15 @@ def test_scores_are_those_of_a_plain_forward_pass(lstm: Path) -> None:
     assert lm.tokens(text)["tokens"].to_list()[0] == [*text.lower().split(), "</s>"]
 
 
+def test_ranks_and_likeliest_words_come_from_the_same_predictions(lstm: Path) -> None:
+    lm = open_model(str(lstm), cache=False)
+    row = lm.tokens("The cats run here .", rank=True, entropy=True, top=3).row(0, named=True)
+    for place, token in enumerate(row["tokens"]):
+        assert (row["rank"][place] == 1) == (row["top_tokens"][place][0] == token)
+        assert row["top_logprob"][place][0] >= row["logprob"][place] - 1e-6
+    assert lm.words("The cats run here .")["lp"].sum() == pytest.approx(sum(row["logprob"]), abs=1e-5)
+
+
 def test_a_context_is_read_before_the_text(lstm: Path) -> None:
     lm = open_model(str(lstm), cache=False)
     whole = lm.tokens("The dogs run here .")["logprob"].to_list()[0]

@@ -183,6 +183,15 @@ def test_unknown_words_are_scored_left_out_or_refused(tiny: Path) -> None:
         open_model(str(tiny), policy=Policy(unknown="refuse"), cache=False).score(text)
 
 
+def test_words_sum_to_their_text_and_ranks_are_not_had(tiny: Path) -> None:
+    lm = open_model(str(tiny), cache=False)
+    words = lm.words("a b. c")
+    assert words["word"].to_list() == ["a", "b.", "c"]
+    assert words["lp"].sum() == pytest.approx(lm.score("a b. c")["lp"][0], abs=1e-5)
+    with pytest.raises(NotPossible, match="no ranks"):
+        lm.tokens("a b", rank=True)
+
+
 def test_unknown_words_are_counted_for_the_audit(tiny: Path) -> None:
     prompts = pl.DataFrame({"request": ["1"], "context_text": ["c a"], "text": ["b zebra yak"]})
     row = open_engine(str(tiny), policy=Policy()).encode(prompts).row(0, named=True)
@@ -254,7 +263,7 @@ def test_the_command_trains_counts_and_judges(cli: Callable[..., Answer], tmp_pa
     counted = cli("count", tmp_path / "held.txt", "-m", model, "-o", tmp_path / "counts.tsv", "-q")
     assert counted.code == 0, counted.err
     assert cli("judge", "the cat ran", "ran cat the zebra", "-m", model, "--json").code == 0
-    info = cli("models", "info", model, "--unknown", "skip")
+    info = cli("models", "info", model, "--policy", "unknown=skip")
     assert "ngram" in info.out
     assert "'skip'" in info.out
 

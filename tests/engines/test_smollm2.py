@@ -11,14 +11,13 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from felicity.core.errors import FelicityError
 from felicity.core.ids import hash_file
 from felicity.engines import smollm2
 from felicity.engines.describe import describe_model
-from felicity.engines.devices import Compute
 from felicity.engines.digests import fingerprint_tokenizer, fingerprint_weights
-from felicity.engines.loading import load_causal, load_tokenizer
 from felicity.engines.sources import resolve_source
 from tests.engines.conftest import TinyGguf
 
@@ -69,12 +68,12 @@ def folder() -> Path:
 
 @pytest.fixture(scope="module")
 def tokenizer(folder: Path) -> Any:
-    return load_tokenizer(folder, name="smollm2")
+    return AutoTokenizer.from_pretrained(folder)
 
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> Any:
-    return load_causal(folder, name="smollm2", compute=Compute(device="cpu"))
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 
 def score(text: str, tokenizer: Any, model: Any) -> np.ndarray:

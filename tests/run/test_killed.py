@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import make_tiny_model
 
-N_PAIRS = 900
+N_PAIRS = 2500
 TABLES = ("items", "requests", "tokens", "scores", "judgements")
 
 
@@ -46,14 +46,13 @@ def write_pairs(path: Path) -> Path:
 
 
 def start(pairs: Path, model: Path, folder: Path, cache: Path) -> subprocess.Popen[bytes]:
+    """A run in a process of its own; what it says is in `said.txt` beside the pairs."""
     command = [sys.executable, "-m", "felicity", "run", str(pairs), "-m", str(model), "-o", str(folder)]
     environment = os.environ | {"FELICITY_CACHE": str(cache)}
-    return subprocess.Popen(
-        [*command, "--no-report", "--quiet"],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
+    with (pairs.parent / "said.txt").open("wb") as said:
+        return subprocess.Popen(
+            [*command, "--no-report", "--quiet"], env=environment, stdout=said, stderr=said
+        )
 
 
 def kept(cache: Path) -> int:
@@ -70,7 +69,7 @@ def kept(cache: Path) -> int:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model slow enough to be stopped in the middle."""
-    return make_tiny_model(tmp_path_factory.mktemp("killed") / "model", seed=2, width=256, layers=6)
+    return make_tiny_model(tmp_path_factory.mktemp("killed") / "model", seed=2, width=384, layers=6)
 
 
 def test_an_interrupted_run_says_that_it_goes_on(model: Path, tmp_path: Path) -> None:
@@ -79,10 +78,10 @@ def test_an_interrupted_run_says_that_it_goes_on(model: Path, tmp_path: Path) ->
     while process.poll() is None and not kept(tmp_path / "cache"):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert said.decode().strip().splitlines()[-1].startswith("Interrupted; what was scored is kept")
-    assert "Traceback" not in said.decode()
+    assert process.wait(timeout=120) == 130
+    said = (tmp_path / "said.txt").read_text()
+    assert said.strip().splitlines()[-1].startswith("Interrupted; what was scored is kept")
+    assert "Traceback" not in said
 
 
 @pytest.mark.slow
@@ -96,7 +95,7 @@ def test_a_killed_run_goes_on_and_gives_equal_tables(model: Path, tmp_path: Path
     counts = [0]
     for _ in range(4):
         process = start(pairs, model, folder, cache)
-        wanted = counts[-1] + rng.randrange(1, 400)
+        wanted = counts[-1] + rng.randrange(1, 900)
         while process.poll() is None and kept(cache) < wanted:
             time.sleep(0.01)
         time.sleep(rng.random() * 0.3)

@@ -9,18 +9,22 @@ from felicity.cli.options import (
     Casing,
     Compat,
     Device,
+    DeviceMap,
+    Dtype,
     Eos,
     Join,
     Json,
     ModelName,
     Overflow,
-    Unknown,
+    PolicyFields,
     build_policy,
+    refuse_unused,
 )
 from felicity.cli.terminal import out, print_json, step_bar
 
 if TYPE_CHECKING:
     from felicity.core.engine import EngineInfo
+    from felicity.run.model import Model
 
 BAR_WIDTH = 32
 
@@ -35,9 +39,11 @@ def judge(
     join: Join = None,
     overflow: Overflow = None,
     casing: Casing = None,
-    unknown: Unknown = None,
     compat: Compat = None,
+    policy: PolicyFields = None,
     device: Device = "auto",
+    dtype: Dtype = "float32",
+    device_map: DeviceMap = None,
     json: Json = False,
 ) -> None:
     """Say which of two sentences a model finds more acceptable, and what each token cost.
@@ -54,13 +60,18 @@ def judge(
     from felicity.core.units import to_bits
     from felicity.run.model import open_model
 
-    policy = build_policy(
-        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, unknown=unknown
+    settings = build_policy(
+        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, fields=policy
     )
     with step_bar(quiet=json) as steps:
-        lm = open_model(model, policy=policy, device=device, progress=steps)
-    rows = lm.tokens([good, bad], context=context).to_dicts()
-    sums = [sum(value for value in row["logprob"] if value is not None) for row in rows]
+        lm = open_model(
+            model, policy=settings, device=device, dtype=dtype, device_map=device_map, progress=steps
+        )
+    refuse_unused(lm.info, policy)
+    rows, sums = _score(lm, [good, bad], context)
+    if abs(sums[0] - sums[1]) <= 2 * lm.info.noise and lm.exact is not lm:
+        lm = lm.exact
+        rows, sums = _score(lm, [good, bad], context)
     margin = sums[0] - sums[1]
     verdict = "tie" if margin == 0 else "A" if margin > 0 else "B"
     stable = abs(margin) > 2 * lm.info.noise
@@ -70,6 +81,7 @@ def judge(
         "margin_bits": to_bits(margin),
         "stable": stable,
         "model": lm.info.name,
+        "dtype": lm.info.dtype,
         "policy": lm.info.policy,
         "context": context,
         "sentences": [row | {"lp": lp} for row, lp in zip(rows, sums, strict=True)],
@@ -78,6 +90,11 @@ def judge(
         print_json(result)
     else:
         _print_result(result, lm.info)
+
+
+def _score(lm: "Model", texts: list[str], context: str | None) -> tuple[list[dict[str, Any]], list[float]]:
+    rows = lm.tokens(texts, context=context).to_dicts()
+    return rows, [sum(value for value in row["logprob"] if value is not None) for row in rows]
 
 
 def _print_result(result: dict[str, Any], info: "EngineInfo") -> None:

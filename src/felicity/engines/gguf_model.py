@@ -29,22 +29,26 @@ TOKENIZER_ROOM = 50_000_000
 OPENING = ("is_local", "local_files_only", "name_or_path", "gguf_file")
 
 
-def room_for(path: Path) -> int:
+def room_for(facts: GgufFacts) -> int:
     """Bytes that the conversion of a GGUF file will take on the disk, about."""
-    return read_gguf(path).parameters * FLOAT32_BYTES + TOKENIZER_ROOM
+    return facts.parameters * FLOAT32_BYTES + TOKENIZER_ROOM
 
 
-def convert_gguf(path: Path, folder: Path, *, progress: Progress = no_progress) -> dict[str, Any]:
+def convert_gguf(
+    path: Path, folder: Path, *, facts: GgufFacts | None = None, progress: Progress = no_progress
+) -> dict[str, Any]:
     """Write the model of a GGUF file into `folder`; `notes` tells what a user should know of it.
+
+    `facts` are those of the file where they were read before.
 
     Raises BadInput where the file is damaged, NotPossible where transformers cannot read its
     architecture, FelicityError where the folder cannot be written.
     """
     step = f"convert {path.name}"
     progress(step, 0, 0)
-    facts = read_gguf(path)
+    facts = facts or read_gguf(path)
     with _hear_transformers(step, progress):
-        tokenizer, model = _load(path, facts)
+        tokenizer, model = _load(path, folder, facts)
         notes = repair_tokenizer(tokenizer, model=facts.tokenizer, rule=facts.splitting)
         try:
             model.save_pretrained(folder)
@@ -58,11 +62,12 @@ def convert_gguf(path: Path, folder: Path, *, progress: Progress = no_progress) 
     return {"notes": notes, "made_with": made_with}
 
 
-def _load(path: Path, facts: GgufFacts) -> tuple[Any, Any]:
+def _load(path: Path, folder: Path, facts: GgufFacts) -> tuple[Any, Any]:
+    """Tokenizer and model, from the file alone: what lies beside it may be another model's."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    place = {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+    place = {"pretrained_model_name_or_path": str(folder), "gguf_file": str(path.resolve())}
     load: Any = AutoModelForCausalLM.from_pretrained
     try:
         tokenizer = AutoTokenizer.from_pretrained(**place)

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -36,21 +36,24 @@ class HubName(NamedTuple):
 def find_on_disk(name: HubName) -> Path | None:
     """The folder of a model that was fetched whole before, without asking the network."""
     from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
 
-    found = try_to_load_from_cache(name.repository, "config.json", revision=name.revision)
-    if not isinstance(found, str):
-        return None
     try:
+        found = try_to_load_from_cache(name.repository, "config.json", revision=name.revision)
+        if not isinstance(found, str):
+            return None
         check_folder(Path(found).parent)
-    except BadInput:
+    except (HFValidationError, BadInput):
         return None
     return Path(found).parent
 
 
-def fetch_from_hub(name: HubName, *, known: list[str], progress: Progress = no_progress) -> Path:
+def fetch_from_hub(
+    name: HubName, *, known: Callable[[], list[str]], progress: Progress = no_progress
+) -> Path:
     """Fetch a model's configuration, tokenizer and weights; safetensors where there are any.
 
-    `known` are the model names to suggest from where the hub has none of this name.
+    `known` gives the model names to suggest from where the hub has none of this name.
 
     Raises UnknownName, NotPossible for a model that is not open to everyone, FelicityError where the
     hub does not answer, BadInput where the repository holds no model.
@@ -91,7 +94,7 @@ def hub_models() -> list[tuple[str, Path, int]]:
 
 
 @contextmanager
-def _hub_errors(name: HubName, known: list[str]) -> Iterator[None]:
+def _hub_errors(name: HubName, known: Callable[[], list[str]]) -> Iterator[None]:
     """What the hub's library raises, in a sentence."""
     from huggingface_hub import errors
 
@@ -108,7 +111,7 @@ def _hub_errors(name: HubName, known: list[str]) -> Iterator[None]:
         raise BadInput(f"The model {where} has no revision '{name.revision}' on the hub.") from error
     except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
         hint = "it is neither a folder here nor a model on the hub that you may read."
-        raise UnknownName("model", name.repository, known, hint=hint) from error
+        raise UnknownName("model", name.repository, known(), hint=hint) from error
     except Exception as error:
         # Its transport raises errors of its own that the library does not name.
         reason = " ".join(str(error.__cause__ or error).split())[:160].rstrip(".")

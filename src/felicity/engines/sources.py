@@ -16,7 +16,7 @@ from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.engines import smollm2
 from felicity.engines.digests import remember_digest
 from felicity.engines.folders import check_folder
-from felicity.engines.gguf_file import check_gguf
+from felicity.engines.gguf_file import check_gguf, read_gguf
 from felicity.engines.gguf_model import RECIPE, convert_gguf, room_for
 from felicity.engines.hub import HubName, fetch_from_hub, find_on_disk, hub_models
 from felicity.engines.progress import Progress, no_progress
@@ -63,9 +63,11 @@ def resolve_source(spec: str, *, download: bool = True, progress: Progress | Non
     kind = _kind_of(path) if spec.strip() else "empty"
     if kind == "folder":
         check_folder(path)
-        return ModelSource(name=short_name(path.resolve().name), spec=spec, folder=path, origin="folder")
+        whole = path.resolve()
+        return ModelSource(name=short_name(whole.name), spec=spec, folder=whole, origin="folder")
     if kind == "words":
-        return ModelSource(name=short_name(word_model_name(path)), spec=spec, folder=path, origin="words")
+        name = short_name(word_model_name(path))
+        return ModelSource(name=name, spec=spec, folder=path.resolve(), origin="words")
     if kind == "gguf":
         return _resolve_gguf(spec, path, say)
     if kind == "file":
@@ -114,10 +116,14 @@ def _resolve_gguf(spec: str, path: Path, progress: Progress) -> ModelSource:
     folder = model_store() / f"{name}-{digest[:SHORT_DIGEST]}"
 
     def make(part: Path) -> dict[str, Any]:
-        return convert_gguf(path, part, progress=progress) | {"source": path.name, "sha256": digest}
+        return convert_gguf(path, part, facts=facts, progress=progress) | {
+            "source": path.name,
+            "sha256": digest,
+        }
 
     if not is_whole(folder, recipe=RECIPE):
-        keep_model(folder.name, make, recipe=RECIPE, needs=room_for(path), progress=progress)
+        facts = read_gguf(path)
+        keep_model(folder.name, make, recipe=RECIPE, needs=room_for(facts), progress=progress)
     return _kept(folder, name=name, spec=spec, origin="gguf")
 
 
@@ -134,10 +140,13 @@ def _resolve_hub(spec: str, download: bool, progress: Progress) -> ModelSource:
     if folder is None and not download:
         raise _not_here(spec)
     if folder is None:
-        known = [smollm2.NAME, *(kept.name for kept in kept_models()), *(row[0] for row in hub_models())]
-        folder = fetch_from_hub(name, known=known, progress=progress)
+        folder = fetch_from_hub(name, known=_known_names, progress=progress)
     details = {"source": name.repository, "revision": name.revision, "commit": folder.name}
     return ModelSource(name=short_name(spec), spec=spec, folder=folder, origin="hub", details=details)
+
+
+def _known_names() -> list[str]:
+    return [smollm2.NAME, *(kept.name for kept in kept_models()), *(row[0] for row in hub_models())]
 
 
 def _kind_of(path: Path) -> str:

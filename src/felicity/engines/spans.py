@@ -27,7 +27,7 @@ class Shape:
 
     row: int = 128
     window: int = 512
-    batch: int = 1024
+    batch: int = 2048
     chain: int = 32
 
 
@@ -89,5 +89,5 @@ def _find_end(depth: np.ndarray, begin: int, trunk: int, shape: Shape) -> int:
         if depth[cut] <= limit:
             return cut
     farthest = min(size, begin + shape.chain * shape.window)
-    shallow = np.flatnonzero(depth[begin + 1 : farthest + 1] <= limit)
-    return begin + 1 + int(shallow[0]) if len(shallow) else farthest
+    shallow = np.flatnonzero(depth[full : farthest + 1] <= limit)
+    return full + int(shallow[0]) if len(shallow) else farthest

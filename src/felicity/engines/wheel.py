@@ -53,14 +53,18 @@ def fetch_wheel(requirement: str, folder: Path, *, progress: Progress = no_progr
     wheels = sorted(folder.glob("*.whl"))
     if process.returncode != 0 or not wheels:
         raise FelicityError(
-            f"Cannot fetch {requirement} from the package index: {_reason(lines)}; "
+            f"Cannot fetch {requirement} from the package index: {explain_failure(lines)}; "
             "check the network and the index that pip is set up with, or give -m a model folder."
         )
     return wheels[0]
 
 
-def _reason(lines: list[str]) -> str:
-    """What went wrong, by pip's own account, without the credentials an address may carry."""
+def explain_failure(lines: list[str]) -> str:
+    """What went wrong by pip's own account, without the credentials an address may carry.
+
+    >>> explain_failure(["ERROR: 404 for https://ann:secret@lab.example/simple/x."])
+    '404 for https://lab.example/simple/x'
+    """
     account = "\n".join(lines)
     if "Credentials not correct" in account:
         return "the index refused the user or password it was given"

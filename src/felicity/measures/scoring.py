@@ -21,11 +21,16 @@ class Scored:
 
 
 def score_measures(
-    tokens: pl.DataFrame, measures: Sequence[str], *, noise: float, unigram: Unigram | None = None
+    tokens: pl.DataFrame,
+    measures: Sequence[str],
+    *,
+    noise: float | np.ndarray,
+    unigram: Unigram | None = None,
 ) -> Scored:
     """Rows of SCORES for each request and measure.
 
-    `noise` is by how many nats the sum of a sentence may be off; each value carries what that does to it.
+    `noise` is by how many nats the sum of a sentence may be off (one number for all, or one each); each
+    value carries what that does to it.
 
     Raises UnknownName, or NotPossible where a measure needs unigram counts and has none.
     """

@@ -51,3 +51,18 @@ def read_tokens(store: ScoreStore, prompts: pl.DataFrame) -> Iterator[pl.DataFra
     """Rows of TOKENS for every prompt, in order, some thousands at a time."""
     for part in prompts.iter_slices(READ_ROWS):
         yield store.read(part["request"].to_list(), prompt_keys(part))
+
+
+def read_mixed(
+    store: ScoreStore, prompts: pl.DataFrame, exact_store: ScoreStore, exact: frozenset[str]
+) -> Iterator[pl.DataFrame]:
+    """As read_tokens, those of the requests in `exact` from the other store."""
+    for part in prompts.iter_slices(READ_ROWS):
+        chosen = part["request"].is_in(list(exact))
+        frames = [
+            read_tokens(source, rows)
+            for source, rows in ((store, part.filter(~chosen)), (exact_store, part.filter(chosen)))
+            if len(rows)
+        ]
+        found = pl.concat([frame for frames_of in frames for frame in frames_of])
+        yield part.select("request").join(found, on="request", how="left", maintain_order="left")

@@ -36,7 +36,16 @@ def as_polars(frame: Frame) -> pl.DataFrame:
 def _from_pandas(frame: Any) -> pl.DataFrame:
     named = frame.rename(columns=str)
     kept = named.reset_index(drop=True)
-    return pl.DataFrame({name: pl.Series(name, kept[name]) for name in kept.columns})
+    return pl.DataFrame({name: _series_from_pandas(name, kept[name]) for name in kept.columns})
+
+
+def _series_from_pandas(name: str, values: Any) -> pl.Series:
+    if str(values.dtype) != "category":
+        return pl.Series(name, values)
+    # A pandas categorical says which level comes first, as a factor in R does.
+    levels = [str(level) for level in values.cat.categories]
+    codes = [levels[code] if code >= 0 else None for code in values.cat.codes.tolist()]
+    return pl.Series(name, codes, dtype=pl.Enum(levels))
 
 
 def column(frame: pl.DataFrame, name: str) -> pl.Series:

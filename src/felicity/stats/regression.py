@@ -12,6 +12,7 @@ from felicity.core.errors import BadInput
 from felicity.stats.correlation import Values, check_pairs
 from felicity.stats.frames import Frame, Vector, as_polars
 from felicity.stats.mixed.coding import Coder, Contrast
+from felicity.stats.mixed.fitted import finite
 from felicity.stats.mixed.formula import parse_formula
 from felicity.stats.mixed.linear import fixed_table
 from felicity.stats.mixed.model_frame import check_design
@@ -38,7 +39,8 @@ class Regression:
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready values."""
         plain = ("formula", "n", "level", "sigma", "df_residual", "r2", "r2_adjusted", "f", "p")
-        return {"fixed": self.fixed.to_dicts()} | {name: getattr(self, name) for name in plain}
+        values = {"fixed": self.fixed.to_dicts()} | {name: getattr(self, name) for name in plain}
+        return dict(finite(values))
 
 
 def fit_ols(

@@ -1,5 +1,6 @@
 """lme4's textbook examples. Every expected number was computed with R; the call stands beside it."""
 
+import json
 from collections.abc import Callable
 
 import numpy as np
@@ -7,7 +8,7 @@ import polars as pl
 import pytest
 
 from felicity.stats.mixed.binomial import fit_glmm
-from felicity.stats.mixed.fitted import FittedModel
+from felicity.stats.mixed.fitted import FittedModel, finite
 from felicity.stats.mixed.linear import fit_lmm
 
 Classic = Callable[[str], pl.DataFrame]
@@ -220,4 +221,6 @@ def test_the_dictionary_is_what_the_command_line_prints(classic: Classic) -> Non
     assert set(said["random"][0]) == {"group", "term", "sd", "corr"}
     assert {"criterion", "n", "singular", "r2_marginal", "r2_conditional"} <= set(said)
     assert said["random"][-1] == {"group": "Residual", "term": None, "sd": model.sigma, "corr": None}
+    assert json.loads(json.dumps(said, allow_nan=False)) == said
+    assert finite({"a": [float("nan"), 1.0], "b": float("inf")}) == {"a": [None, 1.0], "b": None}
     assert np.isclose(said["fixed"][1]["low"], 7.205956, atol=1e-5)

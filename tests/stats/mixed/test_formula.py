@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput, UnknownName
+from felicity.stats.frames import as_polars
 from felicity.stats.mixed.coding import Coder
 from felicity.stats.mixed.formula import parse_formula
 
@@ -90,6 +91,12 @@ def test_custom_coding_numbers_its_columns() -> None:
 def test_an_enum_keeps_its_order() -> None:
     frame = FRAME.with_columns(pl.col("cond").cast(pl.Enum(["c", "a", "b"])))
     assert Coder(frame).matrix("cond")[1] == ["(Intercept)", "conda", "condb"]
+
+
+def test_a_pandas_categorical_keeps_its_order() -> None:
+    frame = FRAME.to_pandas()
+    frame["cond"] = frame["cond"].astype("category").cat.reorder_categories(["c", "a", "b"])
+    assert Coder(as_polars(frame)).matrix("cond")[1] == ["(Intercept)", "conda", "condb"]
 
 
 def test_a_misspelt_column_suggests_the_near_one() -> None:

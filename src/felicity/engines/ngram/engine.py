@@ -8,20 +8,28 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from felicity.core.engine import EngineInfo
+from felicity.core.engine import NOTHING_MORE, EngineInfo, More
 from felicity.core.errors import NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.describe import ModelDescription
 from felicity.engines.devices import Compute
 from felicity.engines.digests import remember_digest
-from felicity.engines.encoding import Encoder
+from felicity.engines.encoding import Encoded, Encoder
 from felicity.engines.ngram.arpa import read_arpa, read_header
 from felicity.engines.ngram.kenlm_file import KenlmModel, is_kenlm, read_counts
 from felicity.engines.ngram.model import NgramModel
-from felicity.engines.rows import build_encodings, build_tokens
+from felicity.engines.pretrained import build_encodings, refuse_no_number
+from felicity.engines.records import build_tokens
 from felicity.engines.sources import ModelSource
-from felicity.engines.words.tokenizer import WordList, WordTokenizer, fingerprint_words, name_casing
+from felicity.engines.words.encoding import (
+    encode_words,
+    mark_boundaries,
+    name_casing,
+    refuse_more,
+    settle_policy,
+)
+from felicity.engines.words.tokenizer import WordList, WordTokenizer, fingerprint_words
 
 # Scores do not depend on what else is scored; this is the rounding of stored tokens.
 NOISE = 1e-5
@@ -57,7 +65,8 @@ class NgramEngine:
         tokenizer = load_ngram_tokenizer(self._source.folder)
         if isinstance(tokenizer.vocabulary, KenlmModel):
             self.model = tokenizer.vocabulary
-        return Encoder.build(tokenizer, self._policy, window=sys.maxsize, name=self._source.name)
+        policy = settle_policy(self._policy)
+        return Encoder.build(tokenizer, policy, window=sys.maxsize, name=self._source.name)
 
     @cached_property
     def info(self) -> EngineInfo:
@@ -76,34 +85,39 @@ class NgramEngine:
             vocabulary=len(tokenizer),
             window=None,
             noise=NOISE,
+            can=("score", "more"),
             notes=self._source.details | {"words": tokenizer.cut},
         )
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
         """One row of ENCODINGS per prompt, from the vocabulary alone."""
-        chunks = prompts.iter_slices(CHUNK)
-        parts = [build_encodings(self.encoder.encode(chunk), self.encoder) for chunk in chunks]
+        parts = [
+            build_encodings(self._encode(chunk), self.encoder.tokenizer, window=self.encoder.window)
+            for chunk in prompts.iter_slices(CHUNK)
+        ]
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
 
-    def score(self, prompts: pl.DataFrame, *, done: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+    def score(
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+    ) -> Iterator[pl.DataFrame]:
         """Rows of TOKENS, some thousands of prompts at a time; those in `done` are passed over.
 
         Raises NotPossible where a text has a word that a closed vocabulary lacks.
         """
+        refuse_more(more, name=self._source.name)
         for chunk in prompts.iter_slices(CHUNK):
             rest = chunk.filter(~pl.col("request").is_in(list(done))) if done else chunk
             if rest.is_empty():
                 continue
-            encoded = self.encoder.encode(rest)
-            lacking = np.flatnonzero(encoded.wanted & (encoded.ids < 0))
-            if len(lacking):
-                first = int(np.searchsorted(encoded.bounds, lacking[0], side="right")) - 1
-                raise NotPossible(
-                    f"'{self._source.name}' has no probability for unknown words, and the text of "
-                    f"'{encoded.request[first]}' has one; leave such words out with --unknown skip."
-                )
+            encoded = self._encode(rest)
             nats = self.model.score(encoded.ids, encoded.bounds)[encoded.wanted]
-            yield build_tokens(encoded, self.encoder, np.arange(len(encoded)), nats, name=self._source.name)
+            refuse_no_number(nats, name=self._source.name)
+            records = nats.astype([("logprob", np.float32)])
+            tokens = build_tokens(encoded, np.arange(len(encoded)), records, self.encoder.tokenizer)
+            yield mark_boundaries(tokens, more)
+
+    def _encode(self, prompts: pl.DataFrame) -> Encoded:
+        return encode_words(self.encoder, prompts, name=self._source.name)
 
 
 def load_ngram_tokenizer(path: Path) -> WordTokenizer:

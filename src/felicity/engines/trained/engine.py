@@ -7,6 +7,7 @@ vector is zero.
 
 import sys
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from felicity.core.engine import EngineInfo
+from felicity.core.engine import NOTHING_MORE, EngineInfo, More
 from felicity.core.errors import NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
@@ -25,11 +26,14 @@ from felicity.engines.devices import Compute, choose_device, set_threads
 from felicity.engines.digests import remember_digest
 from felicity.engines.encoding import Encoded, Encoder
 from felicity.engines.folders import read_tensors
-from felicity.engines.rows import build_encodings, build_tokens
+from felicity.engines.pretrained import build_encodings, refuse_no_number
+from felicity.engines.reading import Reader
+from felicity.engines.records import build_tokens
 from felicity.engines.sources import ModelSource
 from felicity.engines.trained.folder import VOCABULARY, find_weights, read_record, read_words
 from felicity.engines.trained.settings import TrainingSettings
-from felicity.engines.words.tokenizer import WordList, WordTokenizer, fingerprint_words, name_casing
+from felicity.engines.words.encoding import encode_words, mark_boundaries, name_casing, settle_policy
+from felicity.engines.words.tokenizer import WordList, WordTokenizer, fingerprint_words
 
 # Nats by which re-batching may move a sentence's sum in float32; a property test holds it.
 NOISE = 1e-4
@@ -63,7 +67,8 @@ class TrainedEngine:
     def encoder(self) -> Encoder:
         """The words of the model under the policy."""
         tokenizer = load_trained_tokenizer(self._source.folder)
-        return Encoder.build(tokenizer, self._policy, window=sys.maxsize, name=self._source.name)
+        policy = settle_policy(self._policy)
+        return Encoder.build(tokenizer, policy, window=sys.maxsize, name=self._source.name)
 
     @cached_property
     def model(self) -> Any:
@@ -91,6 +96,7 @@ class TrainedEngine:
             vocabulary=len(tokenizer),
             window=None,
             noise=NOISE,
+            can=("score", "more"),
             notes=self._source.details | self._notes(),
         )
 
@@ -99,34 +105,44 @@ class TrainedEngine:
         parts = []
         for chunk in prompts.iter_slices(CHUNK):
             encoded, documents = self._encode(chunk)
-            given = np.array([len(words) for words in documents]) if self.settings.topic else None
-            parts.append(build_encodings(encoded, self.encoder, context=given))
+            rows = build_encodings(encoded, self.encoder.tokenizer, window=self.encoder.window)
+            if self.settings.topic:
+                given = pl.Series("n_context", [len(words) for words in documents], dtype=pl.UInt32)
+                rows = rows.with_columns(given)
+            parts.append(rows)
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
 
-    def score(self, prompts: pl.DataFrame, *, done: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+    def score(
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+    ) -> Iterator[pl.DataFrame]:
         """Rows of TOKENS, a frame whenever a batch is done; batches wholly in `done` are passed over."""
         from felicity.engines.trained.scoring import score_batch
 
+        reader = Reader(replace(more, boundary=False))
         for chunk in prompts.iter_slices(CHUNK):
             encoded, documents = self._encode(chunk)
             finished = np.array([request in done for request in encoded.request], dtype=bool)
             for batch in plan_batches(encoded.lengths, budget=BATCH_TOKENS):
                 if finished[batch].all():
                     continue
-                device = choose_device(self._compute.device)
-                nats = score_batch(self.model, encoded, batch, [documents[i] for i in batch], device)
-                yield build_tokens(encoded, self.encoder, batch, nats, name=self._source.name)
+                records = score_batch(self.model, encoded, batch, [documents[i] for i in batch], reader)
+                refuse_no_number(records["logprob"], name=self._source.name)
+                tokens = build_tokens(encoded, batch, records, self.encoder.tokenizer)
+                yield mark_boundaries(tokens, more)
 
     def _encode(self, prompts: pl.DataFrame) -> tuple[Encoded, list[np.ndarray]]:
         """The sequences to read, and for TDLM the content words of each document."""
+        name = self._source.name
         if not self.settings.topic:
-            return self.encoder.encode(prompts), [np.zeros(0, dtype=np.int64)] * len(prompts)
+            nothing = np.zeros(0, dtype=np.int64)
+            return encode_words(self.encoder, prompts, name=name), [nothing] * len(prompts)
         alone = prompts.with_columns(pl.lit(None, dtype=pl.String).alias("context_text"))
         contexts = prompts["context_text"].fill_null("").to_list()
         found = self.encoder.tokenizer(contexts)["input_ids"]
         words = (np.array(ids, dtype=np.int64) for ids in found)
         longest = self.settings.topic.document
-        return self.encoder.encode(alone), [ids[self._content[ids]][:longest] for ids in words]
+        documents = [ids[self._content[ids]][:longest] for ids in words]
+        return encode_words(self.encoder, alone, name=name), documents
 
     @cached_property
     def _content(self) -> np.ndarray:

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from felicity.engines.encoding import Encoded
+from felicity.engines.reading import Reader
 from felicity.engines.trained.batches import pad
 from felicity.engines.trained.lstm_model import LstmModel
 from felicity.engines.trained.tdlm_model import TdlmModel
@@ -17,31 +18,31 @@ def score_batch(
     encoded: Encoded,
     sequences: np.ndarray,
     documents: list[np.ndarray],
-    device: str,
+    reader: Reader,
 ) -> np.ndarray:
-    """Nats of the wanted tokens of these sequences, flat, in their order.
+    """Records of the wanted tokens of these sequences, flat, in their order.
 
     `documents` are content words, one array a sequence; an LSTM takes none.
     """
-    batch = pad([encoded.ids[encoded.bounds[i] : encoded.bounds[i + 1]] for i in sequences])
-    wanted = pad([encoded.wanted[encoded.bounds[i] : encoded.bounds[i + 1]] for i in sequences]).ids > 0
-    rows, columns = np.nonzero(wanted)
-    found = np.empty(len(rows), dtype=np.float32)
+    spans = [slice(encoded.bounds[i], encoded.bounds[i + 1]) for i in sequences]
+    ids = pad([encoded.ids[span] for span in spans]).ids
+    rows, columns = np.nonzero(pad([encoded.wanted[span] for span in spans]).ids)
+    targets = ids[rows, columns]
+    found = np.empty(len(rows), dtype=reader.record)
     with torch.inference_mode():
-        topic = _topic_vectors(model, documents, device)
-        hidden, _ = model.read(torch.from_numpy(batch.ids).to(device), None, topic)
+        device = next(model.parameters()).device
+        hidden, _ = model.read(
+            torch.from_numpy(ids).to(device), None, _topic_vectors(model, documents, device)
+        )
         for begin in range(0, len(rows), SLICE_POSITIONS):
             part = slice(begin, begin + SLICE_POSITIONS)
             before = hidden[torch.from_numpy(rows[part]), torch.from_numpy(columns[part] - 1)]
-            logits = model.predict(before)
-            targets = torch.from_numpy(batch.ids[rows[part], columns[part]]).to(device)
-            picked = logits.gather(1, targets[:, None])[:, 0]
-            found[part] = (picked - logits.logsumexp(dim=1)).cpu().numpy()
+            found[part] = reader.read(model.predict(before), np.arange(len(before)), targets[part])
     return found
 
 
 def _topic_vectors(
-    model: LstmModel | TdlmModel, documents: list[np.ndarray], device: str
+    model: LstmModel | TdlmModel, documents: list[np.ndarray], device: torch.device
 ) -> torch.Tensor | None:
     if not isinstance(model, TdlmModel):
         return None

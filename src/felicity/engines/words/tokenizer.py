@@ -4,7 +4,6 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Any, Protocol
 
 from felicity.core.ids import fingerprint
-from felicity.core.policy import Policy
 from felicity.engines.words.cutting import BEGIN, END, UNKNOWN, Cut, find_words
 
 
@@ -59,6 +58,12 @@ class WordTokenizer:
         self.bos_token = None if vocabulary.find(BEGIN) is None else BEGIN
         self.eos_token = None if vocabulary.find(END) is None else END
 
+    @property
+    def all_special_ids(self) -> list[int]:
+        """Ids of what stands before and behind a text."""
+        found = (self.vocabulary.find(word) for word in (BEGIN, END))
+        return [place for place in found if place is not None]
+
     def __call__(self, texts: Iterable[str], **_: Any) -> dict[str, list[Any]]:
         """Ids and offsets of each text; no begin or end token is ever added here."""
         found = [self._encode(text) for text in texts]
@@ -102,11 +107,6 @@ class WordTokenizer:
 def fingerprint_words(tokenizer: WordTokenizer, vocabulary: str) -> str:
     """Digest of all that decides how a text is cut; `vocabulary` is a digest of the words."""
     return fingerprint(["words", tokenizer.cut, tokenizer.lower, vocabulary])
-
-
-def name_casing(policy: Policy, tokenizer: WordTokenizer) -> Policy:
-    """The policy as it comes out: a model trained on lower-cased text reads everything so."""
-    return policy.but(casing="lower") if tokenizer.lower else policy
 
 
 class _Known:

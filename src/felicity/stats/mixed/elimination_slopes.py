@@ -38,7 +38,7 @@ def leverages(a: Elimination) -> Vector:
     own = a.middle
     if a.effects.rest:
         own = own + own @ a.spread_blocks @ own
-    out = np.einsum("ni,nij,nj->n", first.z, own[first.codes], first.z, optimize=True)
+    out = ((first.z[:, None, :] @ own[first.codes])[:, 0, :] * first.z).sum(axis=1)
     if not a.effects.rest:
         return np.asarray(out)
     pulled = (a.middle @ a.spread_covariance.reshape(len(a.middle), first.width, -1)).reshape(
@@ -76,7 +76,7 @@ def _rest_slopes(a: Elimination) -> list[Vector]:
         part = slice(start, start + block.size)
         rows = scaled[part].reshape(len(block.levels), block.width, -1)
         inverse = a.s_inverse[part].reshape(rows.shape)
-        gradients.append(2.0 * np.einsum("lik,ljk->ij", rows, inverse, optimize=True))
+        gradients.append(2.0 * np.tensordot(rows, inverse, axes=([0, 2], [0, 2])))
         start = part.stop
     return gradients
 

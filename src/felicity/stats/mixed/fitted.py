@@ -1,6 +1,7 @@
 """A fitted mixed model: tidy tables of what it says, and what further questions need."""
 
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, Literal
 
 import polars as pl
@@ -52,8 +53,8 @@ class FittedModel:
     notes: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The model as JSON-ready values, tables as lists of rows."""
-        return {
+        """The model as JSON-ready values, tables as lists of rows; what is not finite is null."""
+        values = {
             "formula": self.formula,
             "family": self.family,
             "method": self.method,
@@ -72,3 +73,13 @@ class FittedModel:
             "level": self.level,
             "notes": list(self.notes),
         }
+        return dict(finite(values))
+
+
+def finite(value: Any) -> Any:
+    """A JSON-ready value with null in the place of NaN and infinity, which JSON has not."""
+    if isinstance(value, dict):
+        return {key: finite(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [finite(entry) for entry in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -6,7 +6,7 @@ freedom. Fixed effects are profiled in closed form given theta; a standard devia
 of its row of the covariance factor.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import log, pi, sqrt
 
 import numpy as np
@@ -14,7 +14,7 @@ import polars as pl
 from scipy import stats
 from scipy.optimize import brentq, minimize
 
-from felicity.core.errors import BadInput, NotPossible
+from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.stats.frames import Vector
 from felicity.stats.mixed.compare_models import refit_by_ml
 from felicity.stats.mixed.fitted import FittedModel
@@ -29,10 +29,13 @@ AWAKE = 0.05
 
 
 @one_thread
-def profile_intervals(model: FittedModel, *, level: float = 0.95) -> pl.DataFrame:
+def profile_intervals(
+    model: FittedModel, *, level: float = 0.95, terms: Sequence[str] | None = None
+) -> pl.DataFrame:
     """Intervals of every fixed effect, standard deviation and the residual's.
 
     Columns: kind ('fixed' or 'sd'), group, term, estimate (by ML), low, high.
+    terms: only these fixed effects, and no standard deviation.
 
     Raises BadInput for a binomial model, whose Wald intervals are in its table.
     """
@@ -42,13 +45,19 @@ def profile_intervals(model: FittedModel, *, level: float = 0.95) -> pl.DataFram
     point: LinearPoint = best.core
     rise = float(stats.chi2.ppf(level, 1))
     rows = []
+    for name in terms or ():
+        if name not in best.frame.names:
+            raise UnknownName("fixed effect", name, best.frame.names)
     for j, row in enumerate(best.fixed.to_dicts()):
+        if terms is not None and row["term"] not in terms:
+            continue
         deviance = _fixed_profile(point, j)
         low, high = (
             _cross(deviance, row["estimate"], sign * row["se"], point.deviance + rise) for sign in (-1, 1)
         )
         rows.append(_row("fixed", None, row["term"], row["estimate"], low, high))
-    rows.extend(_sd_rows(best, point, rise))
+    if terms is None:
+        rows.extend(_sd_rows(best, point, rise))
     return pl.DataFrame(rows, infer_schema_length=None)
 
 

@@ -35,12 +35,12 @@ class Block:
     labels: tuple[str, ...]
     positions: tuple[tuple[int, int], ...]
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Effects per level."""
         return int(self.z.shape[1])
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Effects altogether."""
         return self.width * len(self.levels)
