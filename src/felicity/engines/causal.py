@@ -1,7 +1,7 @@
 """Hugging Face causal models: log p(token | everything before it)."""
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -9,18 +9,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from felicity.core.engine import NOTHING_MORE, EngineInfo, More
+from felicity.core.engine import NOTHING_MORE, EngineInfo, More, Sampling
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.batches import BATCH_TOKENS, plan_batches, score_batch
+from felicity.engines.causal_fill import encode_prompt, fill_next, score_next
 from felicity.engines.checking import Check, check_tree
 from felicity.engines.chunks import cut_chunks
 from felicity.engines.describe import ModelDescription
 from felicity.engines.devices import Compute
 from felicity.engines.digests import fingerprint_tokenizer, fingerprint_weights
 from felicity.engines.encoding import Encoded, Encoder
-from felicity.engines.loading import load_causal, load_tokenizer
+from felicity.engines.generating import generate_texts, refuse_long
+from felicity.engines.loading import load_tokenizer, load_weights
+from felicity.engines.pretrained import NOISE
 from felicity.engines.reading import Reader
 from felicity.engines.records import build_tokens
 from felicity.engines.sources import ModelSource
@@ -28,9 +31,6 @@ from felicity.engines.spans import Shape
 from felicity.engines.treescoring import score_trie
 from felicity.engines.vocabulary import find_word_begins
 
-# Nats by which re-batching may move a sentence's sum. In float32 a property test holds it; in half
-# precision it is a first guess, and a run measures its own.
-NOISE = {"float32": 1e-4, "float16": 0.1, "bfloat16": 1.0}
 CHUNK = 8192
 # Logits kept at once: a large vocabulary makes smaller passes.
 LOGITS = 1 << 27
@@ -65,7 +65,9 @@ class CausalEngine:
     @cached_property
     def model(self) -> Any:
         """The model in evaluation mode."""
-        return load_causal(self._source.folder, name=self._source.name, compute=self._compute)
+        return load_weights(
+            self._source.folder, "AutoModelForCausalLM", name=self._source.name, compute=self._compute
+        )
 
     @cached_property
     def check(self) -> Check:
@@ -97,7 +99,7 @@ class CausalEngine:
             vocabulary=len(self.encoder.tokenizer),
             window=self._description.window,
             noise=NOISE[self._compute.dtype],
-            can=("score", "more"),
+            can=("score", "more", "fill", "generate"),
             notes=self._source.details,
         )
 
@@ -143,6 +145,23 @@ class CausalEngine:
     def _shape(self) -> Shape:
         most = max(1, LOGITS // self.model.config.get_text_config().vocab_size)
         return Shape(batch=min(Shape.batch, most), window=min(Shape.window, most))
+
+    def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+        """Rows of FILLERS: the k likeliest tokens after what stands before each frame's blank."""
+        return fill_next(self.model, self.encoder, frames, k=k, name=self._source.name)
+
+    def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
+        """Rows of CANDIDATES: log p(candidate | what stands before the blank)."""
+        unknown = self.encoder.tokenizer.unk_token
+        return score_next(self, frames, candidates, unknown=unknown, name=self._source.name)
+
+    def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
+        """Rows of CONTINUATIONS: each prompt written on."""
+        rows = [encode_prompt(self.encoder, text, name=self._source.name) for text in prompts]
+        refuse_long(rows, tokens=sampling.tokens, window=self._description.window, name=self._source.name)
+        return generate_texts(
+            self.model, self.encoder.tokenizer, prompts, rows, sampling=sampling, writes_on=True
+        )
 
     def _count(self, prompts: pl.DataFrame) -> pl.DataFrame:
         encoded = self.encoder.encode(prompts)

@@ -6,7 +6,15 @@ from functools import cached_property
 
 import polars as pl
 
-from felicity.core.engine import NOTHING_MORE, Engine, EngineInfo, More
+from felicity.core.engine import (
+    NOTHING_MORE,
+    Engine,
+    EngineInfo,
+    Filler,
+    Generator,
+    More,
+    Sampling,
+)
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import PROMPTS
@@ -117,6 +125,73 @@ class Model:
             raise BadInput(f"There are {len(written)} texts but regions of {len(spans)}; give one list each.")
         return sum_spans(tokens, written, spans, boundary=boundary)
 
+    def fill(self, frames: str | Sequence[str], *, k: int = 10) -> pl.DataFrame:
+        """The k likeliest words for the blank `___` of each frame, each a token decoded by itself.
+
+        Columns frame, rank, filler, token, logprob, dropped; the last counts likelier tokens that are no
+        text by themselves. A model that reads from left to right needs the blank at the end.
+
+        >>> import felicity as fe
+        >>> fe.model("smollm2").fill("The capital of France is ___.", k=1)["filler"].to_list()
+        ['Paris']
+        """
+        if not isinstance(self.engine, Filler) or "fill" not in self.info.can:
+            raise NotPossible(f"'{self.info.name}' can {', '.join(self.info.can)}, but not fill a blank.")
+        if k < 1:
+            raise BadInput(f"k is {k}; ask for at least one word.")
+        return self.engine.fill(as_list(frames, "frame"), k=k)
+
+    def score_candidates(
+        self, frames: str | Sequence[str], candidates: Sequence[str] | Sequence[Sequence[str]]
+    ) -> pl.DataFrame:
+        """Log-probability of given words in the blank of each frame, whatever their number of tokens.
+
+        `candidates` are words for every frame, or a list of words for each. Columns frame, candidate,
+        tokens, logprob.
+
+        >>> import felicity as fe
+        >>> scored = fe.model("smollm2").score_candidates("The capital of France is ___.", ["Paris", "Rome"])
+        >>> scored["logprob"][0] > scored["logprob"][1]
+        True
+        """
+        if not isinstance(self.engine, Filler) or "fill" not in self.info.can:
+            raise NotPossible(f"'{self.info.name}' can {', '.join(self.info.can)}, but not fill a blank.")
+        frames = as_list(frames, "frame")
+        words = [[words] if isinstance(words, str) else list(words) for words in candidates]
+        if candidates and isinstance(candidates[0], str):
+            words = [[word for part in words for word in part]] * len(frames)
+        if len(words) != len(frames):
+            raise BadInput(f"There are {len(frames)} frames but {len(words)} lists of candidates.")
+        return self.engine.score_candidates(frames, words)
+
+    def generate(
+        self,
+        prompts: str | Sequence[str],
+        *,
+        tokens: int = 50,
+        temperature: float = 0.0,
+        top_p: float = 1.0,
+        stop: Sequence[str] = (),
+        samples: int = 1,
+        seed: int = 0,
+    ) -> pl.DataFrame:
+        """Each prompt written on: the likeliest token each time, or drawn at a temperature above 0.
+
+        Columns prompt, sample, continuation, n_tokens, ended. The same seed gives the same texts, whatever
+        other prompts there are.
+
+        >>> import felicity as fe
+        >>> fe.model("smollm2").generate("The capital of France is", tokens=1)["continuation"].item()
+        ' Paris'
+        """
+        if not isinstance(self.engine, Generator) or "generate" not in self.info.can:
+            raise NotPossible(f"'{self.info.name}' can {', '.join(self.info.can)}, but not write a text on.")
+        stops = (stop,) if isinstance(stop, str) else tuple(stop)
+        sampling = Sampling(
+            tokens=tokens, temperature=temperature, top_p=top_p, stop=stops, samples=samples, seed=seed
+        )
+        return self.engine.generate(as_list(prompts, "prompt"), sampling=sampling)
+
     def _more_tokens(self, prompts: pl.DataFrame, more: More) -> pl.DataFrame:
         """Tokens with further columns; these are not kept in the store."""
         if more != NOTHING_MORE and "more" not in self.info.can:
@@ -156,6 +231,20 @@ def open_model(
 
     engine = open_engine(spec, policy=chosen, compute=compute, progress=progress)
     return Model(engine, spec=spec, cache=cache, open_exact=None if dtype == EXACT else open_exact)
+
+
+def as_list(texts: str | Sequence[str], what: str) -> list[str]:
+    """One text or several, as a list.
+
+    Raises BadInput where there is none or one is not a string.
+    """
+    found = [texts] if isinstance(texts, str) else list(texts)
+    if not found:
+        raise BadInput(f"There is no {what}; give at least one.")
+    for place, text in enumerate(found):
+        if not isinstance(text, str):
+            raise BadInput(f"The {what} at place {place + 1} is {text!r}; give a text.")
+    return found
 
 
 def build_prompts(texts: str | Sequence[str], context: str | Sequence[str] | None) -> pl.DataFrame:

@@ -1,0 +1,74 @@
+"""Cloze: whether the target is among a model's likeliest words, and whether a change of frame is felt.
+
+Works on predictions from anywhere: an engine that fills frames, or a file that someone else published.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from felicity.core.schemas import JUDGEMENTS
+
+MEASURE = "cloze"
+MAIN = "top5"
+# Where in the list of predictions each rule looks: from, and up to but not with.
+Windows = Mapping[str, tuple[int, int]]
+TOP: Windows = {"top1": (0, 1), "top5": (0, 5), "top10": (0, 10), "top20": (0, 20)}
+
+
+def judge_cloze(
+    frames: pl.DataFrame,
+    *,
+    targets: Sequence[str],
+    change: Sequence[str] = (),
+    windows: Windows = TOP,
+    first: int = 0,
+) -> pl.DataFrame:
+    """One judgement per frame and window (`top1`, `top5`, ...), and per item one of `sensitivity`.
+
+    `frames` has item, suite, phenomenon, condition, target and the list `predictions`, likeliest first.
+    Top-k is judged of the conditions in `targets`. Sensitivity is whether the likeliest word, at place
+    `first`, differs between the two conditions in `change`. The margin of top-k is k less the target's
+    rank, plus one half; it is not a number where the target is not found. Matching is exact.
+    """
+    labels = ("item", "suite", "phenomenon")
+    judged: list[dict[str, object]] = []
+    firsts: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in frames.iter_rows(named=True):
+        of = tuple(row[name] for name in labels)
+        words = row["predictions"]
+        if row["condition"] in change:
+            firsts.setdefault(of, {})[row["condition"]] = words[first] if len(words) > first else ""
+        if row["condition"] in targets:
+            for rule, (start, stop) in windows.items():
+                found = row["target"] in words[start:stop]
+                margin = stop - words.index(row["target"], start) - 0.5 if found else float("nan")
+                judged.append(_row(of, rule, found, margin))
+    for of, seen in firsts.items():
+        if len(seen) == 2:
+            one, other = seen.values()
+            judged.append(_row(of, "sensitivity", one != other, float("nan")))
+    return pl.DataFrame(judged, schema=JUDGEMENTS)
+
+
+def _row(of: tuple[str, ...], rule: str, passed: bool, margin: float) -> dict[str, object]:
+    item, suite, phenomenon = of
+    return {
+        "item": item,
+        "suite": suite,
+        "phenomenon": phenomenon,
+        "measure": MEASURE,
+        "rule": rule,
+        "passed": float(passed),
+        "margin": margin,
+        "stable": True,
+    }
+
+
+def rank_targets(frames: pl.DataFrame) -> pl.DataFrame:
+    """The rank of each frame's target among its predictions, null where it is not among them."""
+    ranks = [
+        words.index(target) + 1 if target in words else None
+        for target, words in zip(frames["target"].to_list(), frames["predictions"].to_list(), strict=True)
+    ]
+    return frames.with_columns(pl.Series("rank", ranks, dtype=pl.UInt32))
