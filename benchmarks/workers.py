@@ -103,6 +103,7 @@ def main() -> None:
     with contextlib.redirect_stdout(sys.stderr):
         score = opener(folder, rest[0] if rest else "float32")
         score(["Ready."], None, 1)
+        score(["Ready."], ["Wait."], 1)
         print(json.dumps({"version": version(package)}), file=answers, flush=True)
         for line in sys.stdin:
             asked = json.loads(line)

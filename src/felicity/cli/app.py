@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli import data, measures, models, syntaxgym
+from felicity.cli import data, measures, models, syntaxgym, train
 from felicity.cli.bias import bias
 from felicity.cli.compare import compare
 from felicity.cli.count import count
@@ -18,6 +18,7 @@ from felicity.cli.power import power
 from felicity.cli.replay import replay
 from felicity.cli.report import report
 from felicity.cli.run import run
+from felicity.cli.topics import topics
 from felicity.core.errors import FelicityError
 
 BAD_INPUT = 2
@@ -72,6 +73,8 @@ app.add_typer(data.app, name="data")
 app.add_typer(syntaxgym.app, name="syntaxgym")
 app.add_typer(models.app, name="models")
 app.add_typer(measures.app, name="measures")
+app.add_typer(train.app, name="train")
+models.app.command()(topics)
 
 
 def main() -> None:

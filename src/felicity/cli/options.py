@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from felicity.data.pairs import Columns
 
 ModelName = Annotated[
-    str, typer.Option("--model", "-m", help="A model: smollm2, a folder, a hub name, or a .gguf file.")
+    str,
+    typer.Option("--model", "-m", help="A model: smollm2, a folder, a hub name, a .gguf or an .arpa file."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no advice.")]

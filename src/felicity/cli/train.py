@@ -1,0 +1,223 @@
+"""felicity train: n-gram, LSTM and TDLM models from a corpus of one's own."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from felicity.cli.options import Device, Json, Quiet
+from felicity.cli.terminal import err, out, print_json, progress_bar
+from felicity.cli.training import train_in_folder
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Train word models on a corpus.")
+
+Corpus = Annotated[
+    Path, typer.Argument(metavar="CORPUS", help="A text file, plain or .gz, a sentence or paragraph a line.")
+]
+Valid = Annotated[Path | None, typer.Option(help="Held-out text to measure perplexity on.")]
+Words = Annotated[
+    str, typer.Option(help="Cut at white space and around punctuation, or (tokenized text) at space only.")
+]
+
+Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for the model and its checkpoints.")]
+WordCasing = Annotated[str, typer.Option(help="Casing: keep or lower.")]
+MinCount = Annotated[int, typer.Option(help="Rarer words become <unk>.")]
+Epochs = Annotated[int, typer.Option(help="Passes over the corpus, at most.")]
+Patience = Annotated[int, typer.Option(help="Epochs without a better validation perplexity before the end.")]
+Embedding = Annotated[int, typer.Option(help="Size of word vectors.")]
+Hidden = Annotated[int, typer.Option(help="Size of the LSTM's hidden vector.")]
+Layers = Annotated[int, typer.Option(help="Layers of the LSTM.")]
+Dropout = Annotated[float, typer.Option(help="Share of the LSTM's input and output dropped in training.")]
+Steps = Annotated[int, typer.Option(help="Words that gradients reach back.")]
+Batch = Annotated[int, typer.Option(help="Sequences learned from at once.")]
+Rate = Annotated[float, typer.Option(help="Learning rate of Adam.")]
+Held = Annotated[float, typer.Option(help="Share of the lines held out, where --valid names no text.")]
+Seed = Annotated[int, typer.Option(help="What all chance follows from.")]
+Minutes = Annotated[float, typer.Option(help="Minutes between checkpoints within an epoch.")]
+
+
+@app.command()
+def ngram(
+    corpus: Corpus,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write (.arpa or .arpa.gz).")],
+    order: Annotated[int, typer.Option("--order", "-n", help="Words in the longest n-grams.")] = 5,
+    valid: Valid = None,
+    words: Words = "punctuation",
+    casing: WordCasing = "keep",
+    min_count: MinCount = 1,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train an n-gram model: interpolated modified Kneser-Ney, written as a standard ARPA file.
+
+    \b
+    Examples:
+      felicity train ngram corpus.txt -n 5 -o model.arpa
+      felicity train ngram corpus.txt.gz -n 3 --min-count 2 --valid held-out.txt -o model.arpa.gz
+      felicity judge "The cats annoy Tim." "The cats annoys Tim." -m model.arpa
+    """
+    from dataclasses import asdict
+
+    from felicity.engines.ngram.training import train_ngram
+    from felicity.engines.words.options import check_casing, check_cut
+
+    cut, cased = check_cut(words), check_casing(casing)
+    with progress_bar(f"reading {corpus.name}", quiet=quiet or json) as progress:
+        report = train_ngram(
+            corpus,
+            output,
+            order=order,
+            cut=cut,
+            casing=cased,
+            min_count=min_count,
+            valid=valid,
+            progress=progress,
+        )
+    if json:
+        print_json({"model": str(output)} | asdict(report))
+        return
+    counts = ", ".join(f"{count:,} {n}-grams" for n, count in enumerate(report.ngrams, start=1))
+    out.print(f"{output}: {report.tokens:,} tokens in {report.lines:,} lines; {counts}.", soft_wrap=True)
+    if report.perplexity is not None:
+        held = f"Held-out perplexity {report.perplexity:.1f} ({report.unknown:,} unknown words)."
+        out.print(held, soft_wrap=True)
+    if report.fallback and not quiet:
+        orders = ", ".join(str(n) for n in report.fallback)
+        err.print(
+            f"Order {orders}: too little text to estimate discounts; 0.5, 1 and 1.5 were used.",
+            soft_wrap=True,
+        )
+
+
+@app.command()
+def lstm(
+    corpus: Corpus,
+    output: Folder,
+    valid: Valid = None,
+    words: Words = "punctuation",
+    casing: WordCasing = "lower",
+    min_count: MinCount = 10,
+    epochs: Epochs = 10,
+    patience: Patience = 2,
+    embedding: Embedding = 300,
+    hidden: Hidden = 600,
+    layers: Layers = 1,
+    dropout: Dropout = 0.4,
+    steps: Steps = 30,
+    batch: Batch = 64,
+    rate: Rate = 0.001,
+    held: Held = 0.05,
+    seed: Seed = 1,
+    minutes: Minutes = 10.0,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train an LSTM language model, with the hyper-parameters of Lau et al. (2017, 2020).
+
+    Each line of CORPUS, a sentence or a paragraph, is read from its beginning. Run the same command again
+    to go on where training stopped; it ends with the very weights of an unbroken one.
+
+    \b
+    Examples:
+      felicity train lstm corpus.txt -o models/lstm
+      felicity train lstm corpus.txt.gz --valid held-out.txt --device cuda -o models/lstm
+      felicity run blimp -m models/lstm
+    """
+    from felicity.engines.trained.settings import TrainingSettings
+    from felicity.engines.words.options import check_casing, check_cut
+
+    settings = TrainingSettings(
+        embedding=embedding,
+        hidden=hidden,
+        layers=layers,
+        dropout=dropout,
+        steps=steps,
+        batch=batch,
+        epochs=epochs,
+        rate=rate,
+        min_count=min_count,
+        cut=check_cut(words),
+        casing=check_casing(casing),
+        held=held,
+        patience=patience,
+        seed=seed,
+    )
+    train_in_folder(corpus, output, settings, valid, device, minutes, json=json, quiet=quiet)
+
+
+@app.command()
+def tdlm(
+    corpus: Annotated[
+        Path, typer.Argument(metavar="CORPUS", help="A text file, plain or .gz, a document a line.")
+    ],
+    output: Folder,
+    topics: Annotated[int, typer.Option(help="How many topics.")] = 100,
+    topic_size: Annotated[int, typer.Option(help="Size of a topic's vector.")] = 50,
+    filters: Annotated[int, typer.Option(help="Filters of the document encoder.")] = 20,
+    width: Annotated[int, typer.Option(help="Words that a filter spans.")] = 2,
+    document: Annotated[int, typer.Option(help="Content words of a document that are read, at most.")] = 300,
+    topic_dropout: Annotated[float, typer.Option(help="Share of the document dropped in training.")] = 0.6,
+    frequent: Annotated[
+        float, typer.Option(help="Share of word types too frequent to tell of a topic.")
+    ] = 0.001,
+    valid: Valid = None,
+    words: Words = "punctuation",
+    casing: WordCasing = "lower",
+    min_count: MinCount = 10,
+    epochs: Epochs = 10,
+    patience: Patience = 2,
+    embedding: Embedding = 300,
+    hidden: Hidden = 600,
+    layers: Layers = 1,
+    dropout: Dropout = 0.4,
+    steps: Steps = 30,
+    batch: Batch = 64,
+    rate: Rate = 0.001,
+    held: Held = 0.05,
+    seed: Seed = 1,
+    minutes: Minutes = 10.0,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a topically driven language model (TDLM), with the hyper-parameters of Lau et al. (2017).
+
+    Each line of CORPUS is a document; its sentences are parted by tabs, else found by their ends. A context
+    given in scoring is the text's document. Run the same command again to go on where training stopped.
+
+    \b
+    Examples:
+      felicity train tdlm documents.txt --topics 50 -o models/tdlm
+      felicity models topics models/tdlm
+      felicity judge "He left." "Him left." --context "They had quarrelled." -m models/tdlm
+    """
+    from felicity.engines.trained.settings import TopicSettings, TrainingSettings
+    from felicity.engines.words.options import check_casing, check_cut
+
+    settings = TrainingSettings(
+        embedding=embedding,
+        hidden=hidden,
+        layers=layers,
+        dropout=dropout,
+        steps=steps,
+        batch=batch,
+        epochs=epochs,
+        rate=rate,
+        min_count=min_count,
+        cut=check_cut(words),
+        casing=check_casing(casing),
+        held=held,
+        patience=patience,
+        seed=seed,
+        topic=TopicSettings(
+            topics=topics,
+            size=topic_size,
+            filters=filters,
+            width=width,
+            document=document,
+            dropout=topic_dropout,
+            frequent=frequent,
+        ),
+    )
+    train_in_folder(corpus, output, settings, valid, device, minutes, json=json, quiet=quiet)
