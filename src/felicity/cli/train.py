@@ -7,33 +7,30 @@ import typer
 
 from felicity.cli.options import Device, Json, Quiet
 from felicity.cli.terminal import err, out, print_json, progress_bar
+from felicity.cli.train_options import (
+    Batch,
+    Corpus,
+    Dropout,
+    Embedding,
+    Embeddings,
+    Epochs,
+    Folder,
+    Held,
+    Hidden,
+    Layers,
+    MinCount,
+    Minutes,
+    Patience,
+    Rate,
+    Seed,
+    Steps,
+    Valid,
+    WordCasing,
+    Words,
+)
 from felicity.cli.training import train_in_folder
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Train word models on a corpus.")
-
-Corpus = Annotated[
-    Path, typer.Argument(metavar="CORPUS", help="A text file, plain or .gz, a sentence or paragraph a line.")
-]
-Valid = Annotated[Path | None, typer.Option(help="Held-out text to measure perplexity on.")]
-Words = Annotated[
-    str, typer.Option(help="Cut at white space and around punctuation, or (tokenized text) at space only.")
-]
-
-Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for the model and its checkpoints.")]
-WordCasing = Annotated[str, typer.Option(help="Casing: keep or lower.")]
-MinCount = Annotated[int, typer.Option(help="Rarer words become <unk>.")]
-Epochs = Annotated[int, typer.Option(help="Passes over the corpus, at most.")]
-Patience = Annotated[int, typer.Option(help="Epochs without a better validation perplexity before the end.")]
-Embedding = Annotated[int, typer.Option(help="Size of word vectors.")]
-Hidden = Annotated[int, typer.Option(help="Size of the LSTM's hidden vector.")]
-Layers = Annotated[int, typer.Option(help="Layers of the LSTM.")]
-Dropout = Annotated[float, typer.Option(help="Share of the LSTM's input and output dropped in training.")]
-Steps = Annotated[int, typer.Option(help="Words that gradients reach back.")]
-Batch = Annotated[int, typer.Option(help="Sequences learned from at once.")]
-Rate = Annotated[float, typer.Option(help="Learning rate of Adam.")]
-Held = Annotated[float, typer.Option(help="Share of the lines held out, where --valid names no text.")]
-Seed = Annotated[int, typer.Option(help="What all chance follows from.")]
-Minutes = Annotated[float, typer.Option(help="Minutes between checkpoints within an epoch.")]
 
 
 @app.command()
@@ -100,6 +97,7 @@ def lstm(
     epochs: Epochs = 10,
     patience: Patience = 2,
     embedding: Embedding = 300,
+    embeddings: Embeddings = None,
     hidden: Hidden = 600,
     layers: Layers = 1,
     dropout: Dropout = 0.4,
@@ -143,7 +141,9 @@ def lstm(
         patience=patience,
         seed=seed,
     )
-    train_in_folder(corpus, output, settings, valid, device, minutes, json=json, quiet=quiet)
+    train_in_folder(
+        corpus, output, settings, valid, device, minutes, embeddings=embeddings, json=json, quiet=quiet
+    )
 
 
 @app.command()
@@ -168,6 +168,7 @@ def tdlm(
     epochs: Epochs = 10,
     patience: Patience = 2,
     embedding: Embedding = 300,
+    embeddings: Embeddings = None,
     hidden: Hidden = 600,
     layers: Layers = 1,
     dropout: Dropout = 0.4,
@@ -220,4 +221,6 @@ def tdlm(
             frequent=frequent,
         ),
     )
-    train_in_folder(corpus, output, settings, valid, device, minutes, json=json, quiet=quiet)
+    train_in_folder(
+        corpus, output, settings, valid, device, minutes, embeddings=embeddings, json=json, quiet=quiet
+    )
