@@ -41,14 +41,14 @@ class Simulated:
         return self.judge(settled.exact_items, noise=settled.noise)
 
 
-def test_verdicts_are_those_of_float32_on_every_item_though_thousands_would_have_turned() -> None:
+def test_verdicts_are_those_of_float32_on_every_item_though_hundreds_would_have_turned() -> None:
     rng = np.random.default_rng(1)
-    run = Simulated(rng.normal(0, 3, 20_000), rng.normal(0, 0.3, 20_000))
+    run = Simulated(rng.normal(0, 8, 20_000), rng.normal(0, 0.3, 20_000))
     turned = ((run.margin + run.shift > 0) != (run.margin > 0)).sum()
-    assert turned > 500
+    assert turned > 100
     judged = run.settle()
     assert ((judged["margin"].to_numpy() > 0) == (run.margin > 0)).all()
-    assert len(run.exact) < 0.6 * len(run.items)
+    assert len(run.exact) < 0.4 * len(run.items)
 
 
 def test_the_bound_grows_with_what_scoring_again_brings_to_light() -> None:
@@ -79,33 +79,18 @@ def test_a_small_run_is_scored_twice_as_a_whole() -> None:
 
 def test_a_run_in_bfloat16_has_the_verdicts_of_float32(tiny_model: Path, tmp_path: Path) -> None:
     """In a process of its own, as a user would; torch is not there yet when the processor is tried."""
-    command = [
-        sys.executable,
-        "-m",
-        "felicity",
-        "run",
-        "starter",
-        "-m",
-        str(tiny_model),
-        "--no-report",
-        "--json",
-    ]
+    pairs = tmp_path / "pairs.csv"
+    names = ("cat", "dog", "Tim", "cats")
+    rows = [f"The {one} annoys {two}.,The {one} annoy {two}." for one in names for two in names]
+    pairs.write_text("\n".join(["good,bad", *rows, "She saw.,She saw."]) + "\n", encoding="utf-8")
+    program = [sys.executable, "-m", "felicity", "run", str(pairs), "-m", str(tiny_model)]
     judged = {}
     for dtype in ("bfloat16", "float32"):
         folder = tmp_path / dtype
-        options = [
-            "--dtype",
-            dtype,
-            "-o",
-            str(folder),
-            "--sample",
-            "12",
-            "--measure",
-            "lp",
-            "--measure",
-            "mean_lp",
-        ]
-        done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+        options = ["--dtype", dtype, "-o", str(folder), "--measure", "lp", "--measure", "mean_lp"]
+        done = subprocess.run(
+            [*program, *options, "--no-report", "--json"], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         judged[dtype] = fe.read_run(folder)
         told = json.loads(done.stdout)["manifest"]

@@ -103,7 +103,7 @@ class Hider:
 def plan_rows(lengths: np.ndarray, *, budget: int, most: int) -> list[np.ndarray]:
     """Rows, longest first, in batches of at most `budget` tokens with their padding and `most` rows.
 
-    >>> [list(batch) for batch in plan_rows(np.array([3, 9, 4]), budget=8, most=5)]
+    >>> [batch.tolist() for batch in plan_rows(np.array([3, 9, 4]), budget=8, most=5)]
     [[1], [2, 0]]
     """
     order = np.argsort(-lengths, kind="stable")
