@@ -10,12 +10,13 @@ def test_equal_policies_have_equal_keys() -> None:
 
 def test_every_field_changes_the_key() -> None:
     others = {"bos": "none", "eos": "auto", "join": "\n", "seam": "count", "first": "refuse"}
-    others |= {"casing": "lower", "overflow": "drop"}
+    others |= {"casing": "lower", "overflow": "drop", "pll": "original", "seq2seq": "words"}
+    others |= {"order": "left", "lead": "none"}
     assert set(others) == set(Policy().as_dict())
     assert len({Policy().key} | {Policy().but(**{k: v}).key for k, v in others.items()}) == len(others) + 1
 
 
-@pytest.mark.parametrize("field", ["seam", "first", "casing", "overflow"])
+@pytest.mark.parametrize("field", ["seam", "first", "casing", "overflow", "pll", "seq2seq", "order"])
 def test_a_value_outside_the_choices_is_refused_by_name(field: str) -> None:
     with pytest.raises(UnknownName, match=f"policy {field}"):
         Policy(**{field: "sometimes"})

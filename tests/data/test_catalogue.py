@@ -1,11 +1,15 @@
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput, FelicityError, UnknownName
-from felicity.data.catalogue import describe_items, read_items
+from felicity.data.catalogue import describe_dataset, read_dataset, read_items
+from felicity.data.entry import load_entries
+from felicity.data.fetch import get_copy
+from felicity.data.locate import find_copy
 from felicity.data.pairs import Columns
 from felicity.data.sample import sample_items
 
@@ -57,28 +61,110 @@ def test_blimp_has_67_suites_of_1000_pairs_in_12_phenomena(published: Callable[[
     assert len(texts.filter(pl.col("text") == 1)) == 7
 
 
+# Items, stimuli and suites as the papers and the files' own names give them.
+SIZES = {
+    "blimp": (67_000, 134_000, 67),
+    "syntaxgym": (842, 3_304, 34),
+    "crows_pairs": (1_508, 3_016, 9),
+    "neg_136_simp": (18, 72, 1),
+    "neg_136_nat": (16, 64, 2),
+    "role_88": (44, 88, 1),
+    "cprag_102": (34, 102, 2),
+    "neg_1500_simp_temp": (770, 1_540, 1),
+    "neg_1500_simp_gen": (750, 1_500, 1),
+    "role_1500": (750, 1_500, 1),
+    "implicit_causality": (6_888, 13_776, 246),
+    "implicit_causality_match": (6_888, 6_888, 246),
+    "lau2020": (250, 750, 5),
+}
+UNSEEN = {"comps_base", "comps_wugs", "cola"}
+
+
+def test_the_catalogue_has_every_name() -> None:
+    assert set(load_entries()) == set(SIZES) | UNSEEN
+
+
 @pytest.mark.data
-def test_blimp_is_described_with_its_size_and_licence(published: Callable[[str], Path]) -> None:
-    published("blimp")
-    told = describe_items("blimp", read_items("blimp"), rows=2)
-    assert (told["items"], told["stimuli"], len(told["suites"])) == (67_000, 134_000, 67)
-    assert told["licence"] == "CC BY 4.0"
+@pytest.mark.parametrize("name", SIZES)
+def test_every_dataset_has_its_published_size_and_checksum(
+    name: str, published: Callable[[str], Path]
+) -> None:
+    entry = load_entries()[name]
+    published(entry.folder)
+    data = read_dataset(name)
+    told = describe_dataset(data, rows=2)
+    assert (told["items"], told["stimuli"], len(told["suites"])) == SIZES[name]
+    assert {"name", "items", "stimuli", "suites", "licence"} <= set(told)
     assert len(told["examples"]) == 2
+    assert (data.left_out.height, data.notes) == (0, ())
+    copy = find_copy(entry)
+    assert copy is not None
+    assert copy.checksum == "published"
 
 
-def test_blimp_out_of_reach_says_where_it_was_looked_for(
+@pytest.mark.data
+@pytest.mark.parametrize("name", SIZES)
+def test_no_stimulus_stands_twice_or_is_unclean(name: str, published: Callable[[str], Path]) -> None:
+    published(load_entries()[name].folder)
+    items = read_items(name)
+    assert items.select("item", "condition").is_unique().all()
+    texts = items["text"]
+    assert not texts.str.contains(r"^\s|\s$|\s\s|^$").any()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("rule", "left_out"), [("one_prefix", 47_000), ("two_prefix", 47_000)])
+def test_prefix_methods_count_the_rows_they_do_not_apply_to(
+    rule: str, left_out: int, published: Callable[[str], Path]
+) -> None:
+    published("blimp")
+    data = read_dataset("blimp", rule=rule)
+    assert (data.left_out.height, data.items["item"].n_unique()) == (left_out, 67_000 - left_out)
+    assert data.rows == 67_000
+    pair = data.items.filter(pl.col("item") == data.items["item"][0])
+    shared = "context_text" if rule == "one_prefix" else "text"
+    assert pair[shared].n_unique() == 1
+
+
+@pytest.mark.data
+def test_the_article_is_chosen_by_the_target(published: Callable[[str], Path]) -> None:
+    published("ettinger2020")
+    items = read_items("neg_136_simp")
+    ant = items.filter(pl.col("context_text").str.starts_with("An ant"))
+    assert sorted(zip(ant["context_text"], ant["text"], strict=True)) == [
+        ("An ant is a", "vegetable"),
+        ("An ant is an", "insect"),
+        ("An ant is not a", "vegetable"),
+        ("An ant is not an", "insect"),
+    ]
+
+
+@pytest.mark.data
+def test_crows_pairs_takes_either_sentence_as_good(published: Callable[[str], Path]) -> None:
+    published("crows_pairs")
+    more, less = read_dataset("crows_pairs").items, read_dataset("crows_pairs", rule="less").items
+    assert more.filter(condition="good")["text"].equals(less.filter(condition="bad")["text"])
+
+
+def test_an_unknown_rule_suggests_the_near_one() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'one_prefix'"):
+        load_entries()["blimp"].method("one_prefx")
+
+
+def test_a_dataset_out_of_reach_says_where_it_was_looked_for(
     empty_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FELICITY_DATA", str(tmp_path))
-    with pytest.raises(FelicityError, match=r"\$FELICITY_DATA/blimp nor in the cache"):
-        read_items("blimp")
-    assert not (empty_cache / "datasets" / "blimp").exists()
+    closed = replace(load_entries()["crows_pairs"], fetch="http://127.0.0.1:9/none")
+    with pytest.raises(FelicityError, match=r"\$FELICITY_DATA/crows_pairs nor in the cache.*--from DIR"):
+        get_copy(closed)
+    assert not (empty_cache / "datasets" / "crows_pairs").exists()
 
 
-def test_an_incomplete_blimp_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_copy_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "blimp" / "data"
     folder.mkdir(parents=True)
     (folder / "adjunct_island.jsonl").write_text('{"sentence_good": "A.", "sentence_bad": "B."}\n')
     monkeypatch.setenv("FELICITY_DATA", str(tmp_path))
-    with pytest.raises(BadInput, match="holds 1 files of BLiMP, not 67"):
+    with pytest.raises(BadInput, match="holds 1 of the 67 files of blimp"):
         read_items("blimp")

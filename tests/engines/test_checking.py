@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from felicity.engines.checking import check_tree, score_plainly
 from felicity.engines.encoding import Encoded
 from felicity.engines.passes import TreeModel
+from felicity.engines.reading import Reader
 from felicity.engines.spans import Shape
 from felicity.engines.treescoring import score_trie
 from tests.engines.random_models import ARCHITECTURES, VOCABULARY, WINDOW, build_model, draw_sequences, encode
@@ -30,8 +31,8 @@ class Letters:
 def score_tree(model: TreeModel, encoded: Encoded, shape: Shape) -> np.ndarray:
     found = np.full(len(encoded.ids), np.nan, dtype=np.float32)
     seen: list[int] = []
-    for sequences, values in score_trie(model, encoded, np.zeros(len(encoded), dtype=bool), shape):
-        found[encoded.places(sequences, encoded.wanted)] = values
+    for sequences, values in score_trie(model, encoded, np.zeros(len(encoded), dtype=bool), shape, Reader()):
+        found[encoded.places(sequences, encoded.wanted)] = values["logprob"]
         seen += sequences.tolist()
     assert sorted(seen) == list(range(len(encoded)))
     return found
@@ -112,7 +113,7 @@ def test_what_is_finished_is_not_read_and_the_rest_has_the_very_same_numbers(mod
     model = TreeModel.wrap(models["GPT-2"])
     encoded = encode(draw_sequences())
     whole: dict[int, list[float]] = {}
-    parts = list(score_trie(model, encoded, np.zeros(len(encoded), dtype=bool), SHAPES[0]))
+    parts = list(score_trie(model, encoded, np.zeros(len(encoded), dtype=bool), SHAPES[0], Reader()))
     for sequences, values in parts:
         sizes = np.cumsum(encoded.count(encoded.wanted)[sequences])[:-1]
         whole |= zip(sequences.tolist(), map(list, np.split(values, sizes)), strict=True)
@@ -120,7 +121,7 @@ def test_what_is_finished_is_not_read_and_the_rest_has_the_very_same_numbers(mod
         finished = np.zeros(len(encoded), dtype=bool)
         for sequences, _ in parts[:broken_off]:
             finished[sequences] = True
-        again = list(score_trie(model, encoded, finished, SHAPES[0]))
+        again = list(score_trie(model, encoded, finished, SHAPES[0], Reader()))
         assert len(again) < len(parts)
         for sequences, values in again:
             sizes = np.cumsum(encoded.count(encoded.wanted)[sequences])[:-1]

@@ -69,7 +69,7 @@ def test_a_second_run_scores_nothing_and_never_loads_the_model(
     def load(*_: object, **__: object) -> None:
         raise AssertionError("the weights were loaded")
 
-    monkeypatch.setattr("felicity.engines.causal.load_causal", load)
+    monkeypatch.setattr("felicity.engines.causal.load_weights", load)
     second = fe.evaluate(str(pairs), fe.model(str(tiny_model)), out=tmp_path / "b")
     assert second.manifest["scored"]["now"] == 0
     for name in ("tokens", "scores", "judgements", "estimates", "audit"):

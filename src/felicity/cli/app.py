@@ -9,7 +9,9 @@ from felicity.cli import data, measures, models
 from felicity.cli.compare import compare
 from felicity.cli.count import count
 from felicity.cli.export import export
+from felicity.cli.fill import fill
 from felicity.cli.fit import fit
+from felicity.cli.generate import generate
 from felicity.cli.judge import judge
 from felicity.cli.power import power
 from felicity.cli.report import report
@@ -54,6 +56,8 @@ def felicity(
 
 app.command()(judge)
 app.command()(run)
+app.command()(fill)
+app.command()(generate)
 app.command()(report)
 app.command()(export)
 app.command()(count)

@@ -16,7 +16,9 @@ from felicity.cli.options import (
     Json,
     ModelName,
     Overflow,
+    PolicyFields,
     build_policy,
+    refuse_unused,
 )
 from felicity.cli.terminal import out, print_json, step_bar
 
@@ -38,6 +40,7 @@ def judge(
     overflow: Overflow = None,
     casing: Casing = None,
     compat: Compat = None,
+    policy: PolicyFields = None,
     device: Device = "auto",
     dtype: Dtype = "float32",
     device_map: DeviceMap = None,
@@ -57,11 +60,14 @@ def judge(
     from felicity.core.units import to_bits
     from felicity.run.model import open_model
 
-    policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
+    settings = build_policy(
+        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, fields=policy
+    )
     with step_bar(quiet=json) as steps:
         lm = open_model(
-            model, policy=policy, device=device, dtype=dtype, device_map=device_map, progress=steps
+            model, policy=settings, device=device, dtype=dtype, device_map=device_map, progress=steps
         )
+    refuse_unused(lm.info, policy)
     rows, sums = _score(lm, [good, bad], context)
     if abs(sums[0] - sums[1]) <= 2 * lm.info.noise and lm.exact is not lm:
         lm = lm.exact

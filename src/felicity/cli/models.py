@@ -4,7 +4,19 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli.options import Bos, Casing, Compat, Eos, Join, Json, Overflow, Quiet, build_policy
+from felicity.cli.options import (
+    Bos,
+    Casing,
+    Compat,
+    Eos,
+    Join,
+    Json,
+    Overflow,
+    PolicyFields,
+    Quiet,
+    build_policy,
+    refuse_unused,
+)
 from felicity.cli.terminal import out, print_json, print_rows, step_bar
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, fetch and describe models.")
@@ -66,6 +78,7 @@ def info(
     overflow: Overflow = None,
     casing: Casing = None,
     compat: Compat = None,
+    policy: PolicyFields = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -78,9 +91,13 @@ def info(
     """
     from felicity.engines.families import open_engine
 
-    policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
+    settings = build_policy(
+        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, fields=policy
+    )
     with step_bar(quiet=quiet or json) as progress:
-        told = open_engine(name, policy=policy, progress=progress).info.as_dict()
+        described = open_engine(name, policy=settings, progress=progress).info
+    refuse_unused(described, policy)
+    told = described.as_dict()
     if json:
         print_json(told)
         return

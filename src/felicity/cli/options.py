@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from felicity.core.engine import EngineInfo
     from felicity.core.policy import Policy
     from felicity.data.pairs import Columns
 
@@ -25,6 +26,12 @@ Overflow = Annotated[
 ]
 Casing = Annotated[str | None, typer.Option(help="Casing: keep or lower.  [default: keep]")]
 Compat = Annotated[str | None, typer.Option(help="Give another program's numbers exactly: minicons.")]
+PolicyFields = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy", metavar="FIELD=VALUE", help="Set a field of the policy, as pll=original; repeatable."
+    ),
+]
 Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, mps.")]
 Dtype = Annotated[
     str,
@@ -44,6 +51,13 @@ Suite = Annotated[
 Phenomenon = Annotated[
     str | None, typer.Option(help="In a file: column of phenomena. In a dataset: only this phenomenon.")
 ]
+RuleName = Annotated[
+    str | None,
+    typer.Option("--rule", help="Another rule that the dataset knows (`felicity data show` lists them)."),
+]
+From = Annotated[
+    Path | None, typer.Option("--from", metavar="DIR", help="A folder that holds a copy of the dataset.")
+]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
 
@@ -55,13 +69,42 @@ def build_policy(
     join: str | None = None,
     overflow: str | None = None,
     casing: str | None = None,
+    fields: list[str] | None = None,
 ) -> "Policy":
-    """The policy that the options ask for: another program's where one is named, then what is given."""
+    """The policy that the options ask for: another program's where one is named, then what is given.
+
+    Raises UnknownName for a field that no policy has, BadInput where one is not written FIELD=VALUE.
+    """
+    from felicity.core.errors import BadInput, UnknownName
     from felicity.core.policy import Policy
 
     start = Policy.compat(compat) if compat else Policy()
     given = {"bos": bos, "eos": eos, "join": join, "overflow": overflow, "casing": casing}
-    return start.but(**{name: value for name, value in given.items() if value is not None})
+    changes = {name: value for name, value in given.items() if value is not None}
+    for text in fields or ():
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise BadInput(f"--policy {text} is not written FIELD=VALUE, as in pll=original.")
+        if name not in start.as_dict():
+            raise UnknownName("policy field", name, start.as_dict())
+        changes[name] = value
+    return start.but(**changes)
+
+
+def refuse_unused(info: "EngineInfo", fields: list[str] | None) -> None:
+    """Stop where a field of the policy was set that this model has no use for.
+
+    Raises NotPossible.
+    """
+    from felicity.core.errors import NotPossible
+
+    for text in fields or ():
+        name, _, value = text.partition("=")
+        if value != "auto" and info.policy[name] == "auto":
+            raise NotPossible(
+                f"'{info.name}' is of the family {info.family}, for which --policy {name} means nothing; "
+                "leave it out."
+            )
 
 
 def build_columns(good: str, bad: str, suite: str | None, phenomenon: str | None) -> "Columns":

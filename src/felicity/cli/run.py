@@ -14,6 +14,7 @@ from felicity.cli.options import (
     DeviceMap,
     Dtype,
     Eos,
+    From,
     Good,
     Join,
     Json,
@@ -21,12 +22,15 @@ from felicity.cli.options import (
     NoCache,
     Overflow,
     Phenomenon,
+    PolicyFields,
     Quiet,
+    RuleName,
     Suite,
     build_columns,
     build_policy,
+    refuse_unused,
 )
-from felicity.cli.terminal import err, out, print_accuracy, print_json, progress_bar, step_bar
+from felicity.cli.terminal import err, out, print_accuracy, print_json, print_rows, progress_bar, step_bar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,14 +39,17 @@ if TYPE_CHECKING:
 
 
 def run(
-    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset's name or a file of pairs.")],
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset's name, or a file.")],
     model: ModelName = "smollm2",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Run folder.  [default: runs/DATASET-MODEL]")
     ] = None,
     measure: Annotated[
-        list[str] | None, typer.Option(help="A measure; may be given several times.  [default: lp]")
+        list[str] | None,
+        typer.Option(help="A measure; may be given several times.  [default: lp, or what the rule reads]"),
     ] = None,
+    rule: RuleName = None,
+    source: From = None,
     unigram: Annotated[
         Path | None, typer.Option(help="token<TAB>count table for norm_lp and slor (.tsv or .tsv.gz).")
     ] = None,
@@ -58,6 +65,7 @@ def run(
     overflow: Overflow = None,
     casing: Casing = None,
     compat: Compat = None,
+    policy: PolicyFields = None,
     device: Device = "auto",
     dtype: Dtype = "float32",
     device_map: DeviceMap = None,
@@ -68,38 +76,47 @@ def run(
 ) -> None:
     """Score every stimulus of DATASET with a model and judge it.
 
-    DATASET is a name (see `felicity data ls`) or a .csv, .tsv, .jsonl or .parquet file. The run keeps the
-    log-probability of every token, so other measures can be computed later without the model. Run the
-    same command again to go on where it stopped.
+    DATASET is a name (see `felicity data ls`), a .csv, .tsv, .jsonl or .parquet file of pairs or of
+    stimuli with conditions, or a .toml or .json suite with regions and predictions. Each is judged by
+    the rule its authors meant, or by --rule. The run keeps the log-probability of every token, so other
+    measures can be computed later without the model. Run the same command again to go on where it
+    stopped.
 
     \b
     Examples:
       felicity run starter                                  # the built-in suite and model
       felicity run blimp -m gpt2 -o runs/blimp-gpt2
+      felicity run blimp --rule one_prefix --suite npi_present_1
+      felicity run syntaxgym --sample 5
       felicity run my_pairs.csv -m ./my-model --measure slor --unigram counts.tsv
     """
     from felicity.run.evaluate import evaluate, report_run
     from felicity.run.model import open_model
 
-    policy = build_policy(compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing)
+    settings = build_policy(
+        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, fields=policy
+    )
     columns = build_columns(good, bad, suite, phenomenon)
     with step_bar(quiet=quiet or json) as steps:
         lm = open_model(
             model,
-            policy=policy,
+            policy=settings,
             device=device,
             dtype=dtype,
             device_map=device_map,
             progress=steps,
             cache=not no_cache,
         )
+    refuse_unused(lm.info, policy)
     name = Path(dataset).name.split(".")[0]
-    folder = output or Path("runs") / f"{name}-{lm.info.name}"
+    folder = output or Path("runs") / "-".join([name, *([rule] if rule else []), lm.info.name])
     with progress_bar(f"scoring {name}", quiet=quiet or json) as progress:
         done = evaluate(
             dataset,
             lm,
-            measures=measure or ["lp"],
+            measures=measure,
+            rule=rule,
+            source=source,
             out=folder,
             unigram=unigram,
             columns=columns,
@@ -151,6 +168,8 @@ def _print_summary(done: "Run") -> None:
     for measure in done.manifest["measures"]:
         out.print(f"\n[bold]{measure}[/]")
         print_accuracy(done["estimates"], "phenomenon", measure=measure)
+        if not done["estimates"].filter(level="prediction", measure=measure).is_empty():
+            print_accuracy(done["estimates"], "prediction", measure=measure)
         for level, meaning in (("overall", "over items"), ("macro", "over suites")):
             row = done["estimates"].filter(level=level, measure=measure).row(0, named=True)
             out.print(
@@ -159,3 +178,21 @@ def _print_summary(done: "Run") -> None:
                 f"{row['ties']:,} ties, {row['unstable']:,} within numerical noise",
                 soft_wrap=True,
             )
+    if "correlations" in done.tables:
+        _print_correlations(done["correlations"])
+
+
+def _print_correlations(correlations: "pl.DataFrame") -> None:
+    out.print("\n[bold]Correlation with ratings[/]")
+    rows = [
+        {
+            "measure": row["measure"],
+            "condition": row["condition"],
+            "method": row["method"],
+            "n": row["n"],
+            "r": "" if row["r"] is None else f"{row['r']:.3f}",
+            "95% interval": "" if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}",
+        }
+        for row in correlations.filter(level="all").iter_rows(named=True)
+    ]
+    print_rows(rows, right=("n", "r", "95% interval"))

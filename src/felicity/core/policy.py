@@ -15,12 +15,18 @@ Seam = Literal["offsets", "count"]
 First = Literal["skip", "refuse"]
 Casing = Literal["keep", "lower"]
 Overflow = Literal["error", "drop"]
+Pll = Literal["auto", "word_l2r", "original"]
+Seq2Seq = Literal["auto", "target", "span", "words"]
+Order = Literal["auto", "both", "left"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "seam": get_args(Seam),
     "first": get_args(First),
     "casing": get_args(Casing),
     "overflow": get_args(Overflow),
+    "pll": get_args(Pll),
+    "seq2seq": get_args(Seq2Seq),
+    "order": get_args(Order),
 }
 
 
@@ -40,6 +46,18 @@ class Policy:
     casing: `keep`, or `lower` before tokenizing.
     overflow: an input longer than the window is an `error`, or loses its oldest context sentences
         (`drop`). A text that does not fit by itself is always an error.
+
+    The rest is for one family of models each; in what another family tells of its policy it is `auto`.
+
+    pll: masked models: while a token is predicted, the rest of its word to the right is hidden too
+        (`word_l2r`, Kauf & Ivanova 2023, what `auto` is), or the token alone (`original`).
+    seq2seq: the text is what the decoder writes when the encoder has read the context, or nothing
+        (`target`, what `auto` is); or a gap in what the encoder reads, filled by the decoder as in
+        training: the whole text one gap behind the context (`span`), or each word in turn (`words`).
+    order: XLNet: a token is predicted from all others (`both`, what `auto` is) or from those before
+        it (`left`).
+    lead: XLNet: the text that stands before everything; `auto` is a paragraph that comes with
+        felicity, `none` is nothing, anything else is that text.
     """
 
     bos: str = "auto"
@@ -49,15 +67,19 @@ class Policy:
     first: First = "skip"
     casing: Casing = "keep"
     overflow: Overflow = "error"
+    pll: Pll = "auto"
+    seq2seq: Seq2Seq = "auto"
+    order: Order = "auto"
+    lead: str = "auto"
 
     def __post_init__(self) -> None:
         for field, choices in CHOICES.items():
             value = getattr(self, field)
             if value not in choices:
                 raise UnknownName(f"policy {field}", str(value), choices)
-        for field in ("bos", "eos"):
+        for field in ("bos", "eos", "lead"):
             if not getattr(self, field):
-                raise FelicityError(f"The policy's {field} is empty; write 'none' for no token.")
+                raise FelicityError(f"The policy's {field} is empty; write 'none' to have none.")
 
     @classmethod
     def compat(cls, program: str) -> "Policy":
@@ -85,5 +107,5 @@ class Policy:
 
 
 COMPAT: dict[str, Policy] = {
-    "minicons": Policy(bos="tokenizer", join=" ", seam="count"),
+    "minicons": Policy(bos="tokenizer", join=" ", seam="count", pll="original"),
 }

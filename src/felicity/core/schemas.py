@@ -47,6 +47,34 @@ ENCODINGS: Schema = {
     "n_over": pl.UInt32(),
 }
 
+# What an engine puts into a blank: one token a row, likeliest first. `dropped` counts the likelier tokens
+# that are no text by themselves and have no row; `logprob` is nats under the whole vocabulary.
+FILLERS: Schema = {
+    "frame": TEXT,
+    "rank": pl.UInt32(),
+    "filler": TEXT,
+    "token": TEXT,
+    "logprob": pl.Float64(),
+    "dropped": pl.UInt32(),
+}
+
+# What given words have as their log-probability in a blank, whatever their number of tokens.
+CANDIDATES: Schema = {
+    "frame": TEXT,
+    "candidate": TEXT,
+    "tokens": pl.List(pl.String()),
+    "logprob": pl.Float64(),
+}
+
+# What an engine writes on; `ended` is how: at the model's `end` token, at a `stop` string, at the `limit`.
+CONTINUATIONS: Schema = {
+    "prompt": TEXT,
+    "sample": pl.UInt32(),
+    "continuation": TEXT,
+    "n_tokens": pl.UInt32(),
+    "ended": TEXT,
+}
+
 # `error` is how far numerical noise may move the value.
 SCORES: Schema = {"request": TEXT, "measure": TEXT, "value": pl.Float64(), "error": pl.Float64()}
 
@@ -73,6 +101,31 @@ ESTIMATES: Schema = {
     "interval": TEXT,
     "ties": pl.UInt32(),
     "unstable": pl.UInt32(),
+}
+
+# The surprisal of every region of every stimulus, its tokens put together as its suite says.
+REGIONS: Schema = {
+    "item": TEXT,
+    "suite": TEXT,
+    "condition": TEXT,
+    "region": TEXT,
+    "name": TEXT,
+    "surprisal_bits": pl.Float64(),
+    "n_tokens": pl.UInt32(),
+}
+
+# Scores against ratings; `level` is `all`, `suite` or `phenomenon`.
+CORRELATIONS: Schema = {
+    "measure": TEXT,
+    "condition": TEXT,
+    "level": TEXT,
+    "name": TEXT,
+    "method": TEXT,
+    "n": pl.UInt32(),
+    "r": pl.Float64(),
+    "low": pl.Float64(),
+    "high": pl.Float64(),
+    "p": pl.Float64(),
 }
 
 AUDIT: Schema = {"check": TEXT, "count": pl.UInt32(), "of": pl.UInt32(), "meaning": TEXT, "examples": TEXT}

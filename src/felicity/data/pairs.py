@@ -34,9 +34,9 @@ def read_pairs(table: Table, columns: Columns) -> pl.DataFrame:
         "bad": table.column(columns.bad, option="bad"),
     }
     for condition, cells in texts.items():
-        _refuse_empty(table, getattr(columns, condition), cells)
-    suites = _labels(table, columns.suite, "suite") or [table.path.name.split(".")[0]] * len(table.rows)
-    phenomena = _labels(table, columns.phenomenon, "phenomenon") or suites
+        refuse_empty(table, getattr(columns, condition), cells)
+    suites = read_labels(table, columns.suite, "suite") or [table.path.name.split(".")[0]] * len(table.rows)
+    phenomena = read_labels(table, columns.phenomenon, "phenomenon") or suites
     names = _names(table, suites)
     return pl.concat(
         [
@@ -56,7 +56,11 @@ def read_pairs(table: Table, columns: Columns) -> pl.DataFrame:
     )
 
 
-def _labels(table: Table, named: str | None, usual: str) -> list[str] | None:
+def read_labels(table: Table, named: str | None, usual: str) -> list[str] | None:
+    """The cells of a named column, or of the usual one where the table has it; None where it has not.
+
+    Raises UnknownName for a named column that is not there, BadInput naming the line of an empty cell.
+    """
     if named is None and usual not in table.columns:
         return None
     name = named or usual
@@ -64,11 +68,15 @@ def _labels(table: Table, named: str | None, usual: str) -> list[str] | None:
         raise UnknownName(f"column in {table.path}", name, table.columns)
     cells = [row.get(name) for row in table.rows]
     labels = [None if cell is None or not str(cell).strip() else str(cell) for cell in cells]
-    _refuse_empty(table, name, labels)
+    refuse_empty(table, name, labels)
     return [label for label in labels if label is not None]
 
 
-def _refuse_empty(table: Table, column: str, cells: list[str | None]) -> None:
+def refuse_empty(table: Table, column: str, cells: list[str | None]) -> None:
+    """Stop at an empty cell.
+
+    Raises BadInput naming its line and column.
+    """
     for cell, line in zip(cells, table.lines, strict=True):
         if cell is None:
             raise BadInput(

@@ -63,6 +63,17 @@ def read_table(path: Path) -> Table:
     return Table(path, columns, rows, lines)
 
 
+def read_plain(path: Path) -> str:
+    """The text of a file, plain or gzip.
+
+    Raises BadInput where the file is missing, empty, cut off or not UTF-8 (naming the line).
+    """
+    text = decode(_content(path), path)
+    if not text.strip():
+        raise BadInput(f"{path} is empty.")
+    return text
+
+
 def is_table(name: str) -> bool:
     """Whether a name looks like a file of rows rather than a dataset's name."""
     return _ending(Path(name)) in KINDS or "/" in name or Path(name).exists()

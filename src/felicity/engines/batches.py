@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from felicity.engines.encoding import Encoded
+from felicity.engines.reading import Reader
 
 BATCH_TOKENS = 2048
-SLICE_POSITIONS = 512
 
 
 def plan_batches(lengths: np.ndarray, *, budget: int) -> list[np.ndarray]:
@@ -32,8 +32,8 @@ def plan_batches(lengths: np.ndarray, *, budget: int) -> list[np.ndarray]:
     return batches
 
 
-def score_batch(model: Any, encoded: Encoded, batch: np.ndarray) -> np.ndarray:
-    """Log-probabilities of the wanted tokens of these sequences, flat, in their order."""
+def score_batch(model: Any, encoded: Encoded, batch: np.ndarray, reader: Reader) -> np.ndarray:
+    """Records of the wanted tokens of these sequences, flat, in their order."""
     import torch
 
     lengths = encoded.lengths[batch]
@@ -50,18 +50,6 @@ def score_batch(model: Any, encoded: Encoded, batch: np.ndarray) -> np.ndarray:
             attention_mask=torch.from_numpy(mask.astype(np.int64)).to(model.device),
             use_cache=False,
         ).logits
-        rows, columns = np.nonzero(wanted)
-        return _gather(logits, rows, columns, ids[rows, columns])
-
-
-def _gather(logits: Any, rows: np.ndarray, columns: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """log p(target) at the position before each wanted token, in slices of bounded memory."""
-    import torch
-
-    found = np.empty(len(targets), dtype=np.float32)
-    for begin in range(0, len(targets), SLICE_POSITIONS):
-        part = slice(begin, begin + SLICE_POSITIONS)
-        scores = logits[torch.from_numpy(rows[part]), torch.from_numpy(columns[part] - 1)].float()
-        picked = scores.gather(1, torch.from_numpy(targets[part]).to(scores.device)[:, None])[:, 0]
-        found[part] = (picked - scores.logsumexp(dim=1)).cpu().numpy()
-    return found
+    # What predicts a token stands one place before it.
+    rows, columns = np.nonzero(wanted)
+    return reader.read(logits.flatten(0, 1), rows * ids.shape[1] + columns - 1, ids[rows, columns])

@@ -1,7 +1,7 @@
 """Hugging Face causal models: log p(token | everything before it)."""
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -9,25 +9,28 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from felicity.core.engine import EngineInfo
+from felicity.core.engine import NOTHING_MORE, EngineInfo, More, Sampling
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
-from felicity.core.schemas import ENCODINGS, TOKENS, conform
+from felicity.core.schemas import ENCODINGS
 from felicity.engines.batches import BATCH_TOKENS, plan_batches, score_batch
+from felicity.engines.causal_fill import encode_prompt, fill_next, score_next
 from felicity.engines.checking import Check, check_tree
 from felicity.engines.chunks import cut_chunks
 from felicity.engines.describe import ModelDescription
 from felicity.engines.devices import Compute
 from felicity.engines.digests import fingerprint_tokenizer, fingerprint_weights
 from felicity.engines.encoding import Encoded, Encoder
-from felicity.engines.loading import load_causal, load_tokenizer
+from felicity.engines.generating import generate_texts, refuse_long
+from felicity.engines.loading import load_tokenizer, load_weights
+from felicity.engines.pretrained import NOISE
+from felicity.engines.reading import Reader
+from felicity.engines.records import build_tokens
 from felicity.engines.sources import ModelSource
 from felicity.engines.spans import Shape
 from felicity.engines.treescoring import score_trie
+from felicity.engines.vocabulary import find_word_begins
 
-# Nats by which re-batching may move a sentence's sum. In float32 a property test holds it; in half
-# precision it is a first guess, and a run measures its own.
-NOISE = {"float32": 1e-4, "float16": 0.1, "bfloat16": 1.0}
 CHUNK = 8192
 # Logits kept at once: a large vocabulary makes smaller passes.
 LOGITS = 1 << 26
@@ -62,7 +65,9 @@ class CausalEngine:
     @cached_property
     def model(self) -> Any:
         """The model in evaluation mode."""
-        return load_causal(self._source.folder, name=self._source.name, compute=self._compute)
+        return load_weights(
+            self._source.folder, "AutoModelForCausalLM", name=self._source.name, compute=self._compute
+        )
 
     @cached_property
     def check(self) -> Check:
@@ -94,6 +99,7 @@ class CausalEngine:
             vocabulary=len(self.encoder.tokenizer),
             window=self._description.window,
             noise=NOISE[self._compute.dtype],
+            can=("score", "more", "fill", "generate"),
             notes=self._source.details,
         )
 
@@ -102,32 +108,60 @@ class CausalEngine:
         parts = [self._count(chunk) for chunk in prompts.iter_slices(CHUNK)]
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
 
-    def score(self, prompts: pl.DataFrame, *, done: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+    def score(
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+    ) -> Iterator[pl.DataFrame]:
         """Rows of TOKENS, a frame whenever a batch is done; batches wholly in `done` are passed over.
 
         Raises BadInput where a text does not fit into the model's window.
         """
+        begins = self._word_begins if more.boundary else None
+        reader = Reader(more, begins)
         for chunk in cut_chunks(prompts, join=self.encoder.policy.join):
             encoded = self.encoder.encode(chunk)
             refuse_overlong(encoded, self.encoder.window, self._source.name)
             finished = np.array([request in done for request in encoded.request], dtype=bool)
             if finished.all():
                 continue
-            for sequences, logprobs in self._score(encoded, finished):
-                yield self._tokens(encoded, sequences, logprobs)
+            for sequences, records in self._score(encoded, finished, reader):
+                self._refuse_no_number(records["logprob"])
+                yield build_tokens(encoded, sequences, records, self.encoder.tokenizer)
 
-    def _score(self, encoded: Encoded, finished: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def _score(
+        self, encoded: Encoded, finished: np.ndarray, reader: Reader
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         if self.check.tree:
-            yield from score_trie(self.check.tree, encoded, finished, self._shape)
+            yield from score_trie(self.check.tree, encoded, finished, self._shape, reader)
             return
         for batch in plan_batches(encoded.lengths, budget=BATCH_TOKENS):
             if not finished[batch].all():
-                yield batch, score_batch(self.model, encoded, batch)
+                yield batch, score_batch(self.model, encoded, batch, reader)
+
+    @cached_property
+    def _word_begins(self) -> np.ndarray:
+        return find_word_begins(self.encoder.tokenizer, name=self._source.name)
 
     @cached_property
     def _shape(self) -> Shape:
         most = max(1, LOGITS // self.model.config.get_text_config().vocab_size)
         return Shape(batch=min(Shape.batch, most), window=min(Shape.window, most))
+
+    def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+        """Rows of FILLERS: the k likeliest tokens after what stands before each frame's blank."""
+        return fill_next(self.model, self.encoder, frames, k=k, name=self._source.name)
+
+    def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
+        """Rows of CANDIDATES: log p(candidate | what stands before the blank)."""
+        unknown = self.encoder.tokenizer.unk_token
+        return score_next(self, frames, candidates, unknown=unknown, name=self._source.name)
+
+    def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
+        """Rows of CONTINUATIONS: each prompt written on."""
+        rows = [encode_prompt(self.encoder, text, name=self._source.name) for text in prompts]
+        refuse_long(rows, tokens=sampling.tokens, window=self._description.window, name=self._source.name)
+        return generate_texts(
+            self.model, self.encoder.tokenizer, prompts, rows, sampling=sampling, writes_on=True
+        )
 
     def _count(self, prompts: pl.DataFrame) -> pl.DataFrame:
         encoded = self.encoder.encode(prompts)
@@ -147,29 +181,11 @@ class CausalEngine:
         }
         return pl.DataFrame({"request": encoded.request} | columns, schema=ENCODINGS)
 
-    def _tokens(self, encoded: Encoded, batch: np.ndarray, logprobs: np.ndarray) -> pl.DataFrame:
-        """The scored batch as rows of TOKENS."""
-        value = np.full(len(encoded.ids), np.nan, dtype=np.float32)
-        value[encoded.places(batch, encoded.wanted)] = logprobs
-        places = encoded.places(batch, encoded.own)
-        row = np.repeat(np.arange(len(batch)), encoded.count(encoded.own)[batch])
-        pieces = self.encoder.tokenizer.convert_ids_to_tokens(encoded.ids[places].tolist())
-        if np.isinf(logprobs).any() or np.isnan(logprobs).any():
+    def _refuse_no_number(self, logprobs: np.ndarray) -> None:
+        if not np.isfinite(logprobs).all():
             raise NotPossible(
                 f"'{self._source.name}' gave a log-probability that is no number; are its weights whole?"
             )
-        flat = pl.DataFrame(
-            {
-                "row": row,
-                "tokens": pieces,
-                "start": encoded.start[places],
-                "end": encoded.end[places],
-                "logprob": pl.Series(value[places]).fill_nan(None),
-            }
-        )
-        lists = flat.group_by("row", maintain_order=True).agg("tokens", "start", "end", "logprob")
-        requests = pl.Series("request", [encoded.request[i] for i in batch])
-        return conform(lists.with_columns(requests.gather(lists["row"])), TOKENS)
 
 
 def refuse_overlong(encoded: Encoded, window: int, name: str) -> None:

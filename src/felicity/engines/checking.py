@@ -8,6 +8,7 @@ import numpy as np
 from felicity.engines.batches import plan_batches, score_batch
 from felicity.engines.encoding import Encoded
 from felicity.engines.passes import TreeModel
+from felicity.engines.reading import Reader
 from felicity.engines.spans import Shape
 from felicity.engines.treescoring import score_trie
 
@@ -50,8 +51,10 @@ def check_tree(model: Any, tokenizer: Any, *, window: int, dtype: str) -> Check:
         encoded = build_sample(tokenizer, window=window, reach=_reach(tree))
         plain = score_plainly(model, encoded)
         found = np.full_like(plain, np.nan)
-        for sequences, values in score_trie(tree, encoded, np.zeros(len(encoded), dtype=bool), SHAPE):
-            found[encoded.places(sequences, encoded.wanted)] = values
+        for sequences, values in score_trie(
+            tree, encoded, np.zeros(len(encoded), dtype=bool), SHAPE, Reader()
+        ):
+            found[encoded.places(sequences, encoded.wanted)] = values["logprob"]
     except REFUSALS as error:
         reason = " ".join(str(error).split())[:120]
         return Check(None, f"the model takes no tree mask ({type(error).__name__}: {reason})")
@@ -65,7 +68,9 @@ def score_plainly(model: Any, encoded: Encoded, *, budget: int = 2048) -> np.nda
     """The log-probability of every wanted token in padded batches, NaN at the others."""
     values = np.full(len(encoded.ids), np.nan, dtype=np.float32)
     for batch in plan_batches(encoded.lengths, budget=budget):
-        values[encoded.places(batch, encoded.wanted)] = score_batch(model, encoded, batch)
+        values[encoded.places(batch, encoded.wanted)] = score_batch(model, encoded, batch, Reader())[
+            "logprob"
+        ]
     return values
 
 

@@ -20,7 +20,8 @@ class Encoded:
     """Sequences ready to be scored; all token arrays are flat, sequence i is `bounds[i]:bounds[i+1]`.
 
     `wanted` marks the tokens whose log-probability is asked for: those of the text that have something
-    before them. `own` marks all tokens of the text. Offsets are characters of the text.
+    before them. `own` marks all tokens of the text. Offsets are characters of the text. `word` numbers the
+    tokenizer's words where the encoder was asked for them (-1: a token outside words).
     """
 
     request: list[str]
@@ -32,6 +33,7 @@ class Encoded:
     end: np.ndarray
     n_across: np.ndarray
     n_dropped: np.ndarray
+    word: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.request)
@@ -72,9 +74,12 @@ class Encoder:
     tokenizer: Any
     policy: Policy
     window: int
+    words: bool = False
 
     @classmethod
-    def build(cls, tokenizer: Any, policy: Policy, *, window: int, name: str) -> "Encoder":
+    def build(
+        cls, tokenizer: Any, policy: Policy, *, window: int, name: str, words: bool = False
+    ) -> "Encoder":
         """Resolve the policy's `auto` fields for this tokenizer.
 
         Raises NotPossible where the tokenizer gives no character offsets or lacks a named token.
@@ -88,7 +93,7 @@ class Encoder:
         end = _resolve(policy.eos, tokenizer, (tokenizer.eos_token,), name)
         if policy.eos == "tokenizer":
             raise NotPossible("The policy's eos is 'auto', 'none' or a token; 'tokenizer' is for bos only.")
-        return cls(tokenizer, policy.but(bos=begin, eos=end), window)
+        return cls(tokenizer, policy.but(bos=begin, eos=end), window, words)
 
     def encode(self, prompts: pl.DataFrame) -> Encoded:
         """Token ids and offsets for every prompt; over-long contexts cut where the policy says so."""
@@ -151,6 +156,7 @@ class Encoder:
             )
             & itself,
             row=np.repeat(np.arange(len(wholes)), counts),
+            word=_find_words(output, len(wholes)) if self.words else None,
         )
         context_ends = np.array([len(c) for c in contexts], dtype=np.int64)
         text_starts = np.array([len(c + join) if c else 0 for c in contexts], dtype=np.int64)
@@ -167,11 +173,15 @@ class Encoder:
         """Which tokens belong to the text: those with a character of it."""
         if self.policy.seam == "offsets":
             return np.asarray((flat.span[:, 1] > text_starts[flat.row]) & ~flat.special)
-        # minicons counts the context's tokens, tokenized alone, and takes all that come later.
-        alone = self.tokenizer(contexts, add_special_tokens=self.policy.bos == "tokenizer")["input_ids"]
-        skip = np.array(
-            [len(ids) if c else 0 for ids, c in zip(alone, contexts, strict=True)], dtype=np.int64
-        )
+        # minicons counts the context's tokens, tokenized alone, and takes all that come later. What a
+        # masked model's tokenizer adds behind the context alone does not stand behind it here.
+        itself = self.policy.bos == "tokenizer"
+        alone = self.tokenizer(contexts, add_special_tokens=itself, return_special_tokens_mask=True)
+        counted = [
+            len("".join("01"[bool(bit)] for bit in bits).rstrip("1")) if itself else len(bits)
+            for bits in alone["special_tokens_mask"]
+        ]
+        skip = np.array([n if c else 0 for n, c in zip(counted, contexts, strict=True)], dtype=np.int64)
         place = np.arange(len(flat.row)) - np.concatenate([[0], np.cumsum(counts)[:-1]])[flat.row]
         return np.asarray((place >= skip[flat.row]) & ~flat.special)
 
@@ -209,7 +219,11 @@ class Encoder:
         wanted = marked.copy()
         wanted[bounds[:-1][sizes > 0]] = False
         n_across = np.bincount(flat.row[across], minlength=len(requests)).astype(np.uint32)
-        encoded = Encoded(requests, ids, bounds, marked, wanted, starts, ends, n_across, dropped)
+        word = None
+        if flat.word is not None:
+            word = np.full(total, -1, dtype=np.int64)
+            word[place] = flat.word
+        encoded = Encoded(requests, ids, bounds, marked, wanted, starts, ends, n_across, dropped, word)
         self._check(encoded)
         return encoded
 
@@ -241,6 +255,13 @@ class _Flat:
     span: np.ndarray
     special: np.ndarray
     row: np.ndarray
+    word: np.ndarray | None
+
+
+def _find_words(output: Any, size: int) -> np.ndarray:
+    """Which word of its row each token belongs to, by the tokenizer's own splitting; -1 for none."""
+    rows = (output.word_ids(row) for row in range(size))
+    return np.array([-1 if word is None else word for row in rows for word in row], dtype=np.int64)
 
 
 def _resolve(choice: str, tokenizer: Any, candidates: tuple[str | None, ...], name: str) -> str:

@@ -1,5 +1,6 @@
 """Which engine a model gets: the one door behind `-m`."""
 
+from functools import partial
 from typing import Any, Protocol
 
 from felicity.core.engine import Engine
@@ -7,14 +8,30 @@ from felicity.core.errors import NotPossible
 from felicity.core.policy import Policy
 from felicity.core.registry import Registry
 from felicity.engines.causal import CausalEngine
+from felicity.engines.cloze import ClozeEngine
 from felicity.engines.describe import ModelDescription, describe_model
 from felicity.engines.devices import Compute, choose_device, prepare_dtype
 from felicity.engines.loading import load_tokenizer
+from felicity.engines.masked import MASKED
 from felicity.engines.progress import Progress
+from felicity.engines.seq2seq import Seq2SeqEngine
 from felicity.engines.sources import ModelSource, resolve_source
+from felicity.engines.xlnet import XLNET
 
-# How the class that a configuration names tells its family.
+# Families in the order in which they claim a model: some are in several of transformers' lists, as BART is.
+LISTS = {
+    "seq2seq": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES",
+    "causal": "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",
+    "masked": "MODEL_FOR_MASKED_LM_MAPPING_NAMES",
+}
+# A type whose class is not in the lists, or whose configuration names none, has most likely these.
+BY_TYPE = ("seq2seq", "masked", "causal")
+# How the class of a model that brings its own code tells its family.
 ENDINGS = {"ForCausalLM": "causal", "LMHeadModel": "causal", "ForMaskedLM": "masked"}
+# Fields of the policy that only some families have a use for; for others they are `auto`.
+USES = {"masked": ("pll",), "xlnet": ("pll", "order", "lead"), "seq2seq": ("seq2seq",)}
+# Predicts in any order, so it is with transformers' causal models but of no such family.
+PERMUTED = "xlnet"
 
 
 class OpenEngine(Protocol):
@@ -27,6 +44,9 @@ class OpenEngine(Protocol):
 
 ENGINES: Registry[OpenEngine] = Registry("engine")
 ENGINES.register("causal", CausalEngine)
+ENGINES.register("masked", partial(ClozeEngine, way=MASKED))
+ENGINES.register("seq2seq", Seq2SeqEngine)
+ENGINES.register("xlnet", partial(ClozeEngine, way=XLNET))
 
 
 def open_engine(
@@ -47,7 +67,7 @@ def open_engine(
         raise NotPossible(
             f"'{source.name}' is a {description.architecture}; felicity scores {', '.join(ENGINES)} models."
         )
-    return ENGINES[family](source, description, policy=policy, compute=compute)
+    return ENGINES[family](source, description, policy=keep_own(policy, family), compute=compute)
 
 
 def open_tokenizer(spec: str, *, progress: Progress | None = None) -> Any:
@@ -56,9 +76,28 @@ def open_tokenizer(spec: str, *, progress: Progress | None = None) -> Any:
     return load_tokenizer(source.folder, name=source.name)
 
 
+def keep_own(policy: Policy, family: str) -> Policy:
+    """The policy without what is for other families, so that it decides no cache key.
+
+    >>> keep_own(Policy.compat("minicons"), "causal").pll
+    'auto'
+    """
+    others = {field for fields in USES.values() for field in fields} - set(USES.get(family, ()))
+    return policy.but(**dict.fromkeys(others, "auto"))
+
+
 def find_family(description: ModelDescription) -> str:
     """The family of a model by the class its configuration names, else by its type's usual class."""
+    if description.model_type == PERMUTED:
+        return PERMUTED
+    from transformers.models.auto import modeling_auto
+
+    lists = {family: getattr(modeling_auto, name) for family, name in LISTS.items()}
+    for family, classes in lists.items():
+        if description.architecture in classes.values():
+            return family
     for ending, family in ENDINGS.items():
         if description.architecture.endswith(ending):
             return family
-    return description.architecture
+    usual = [family for family in BY_TYPE if description.model_type in lists[family]]
+    return usual[0] if usual else description.architecture

@@ -46,17 +46,19 @@ def load_tokenizer(folder: Path, *, name: str) -> Any:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
 
-def load_causal(folder: Path, *, name: str, compute: Compute) -> Any:
-    """The causal model in `folder`, in evaluation mode; with a `device_map` spread as transformers does.
+def load_weights(folder: Path, auto: str, *, name: str, compute: Compute) -> Any:
+    """The model in `folder` as the Auto class named `auto` makes it, in evaluation mode.
+
+    With a `device_map` it is spread as transformers does.
 
     Raises NotPossible where weights are missing from the files: a half-random model is no model.
     """
     import torch
-    from transformers import AutoModelForCausalLM
+    import transformers
 
     set_threads()
     with quiet_transformers(name, "weights"):
-        model, report = AutoModelForCausalLM.from_pretrained(
+        model, report = getattr(transformers, auto).from_pretrained(
             folder,
             dtype=getattr(torch, compute.dtype),
             device_map=compute.device_map,
@@ -67,6 +69,6 @@ def load_causal(folder: Path, *, name: str, compute: Compute) -> Any:
         if missing:
             raise NotPossible(
                 f"The files of '{name}' lack {len(missing)} weights ({missing[0]}, ...), which would be "
-                "random; is it a causal language model?"
+                "random; was it trained to predict words?"
             )
         return model.eval() if compute.device_map else model.eval().to(choose_device(compute.device))

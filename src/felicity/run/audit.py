@@ -4,6 +4,7 @@ import polars as pl
 
 from felicity.core.errors import BadInput
 from felicity.core.schemas import AUDIT
+from felicity.data.catalogue import Dataset
 
 EXAMPLES = 3
 
@@ -36,6 +37,16 @@ def audit_requests(requests: pl.DataFrame, encodings: pl.DataFrame) -> pl.DataFr
             "over-long inputs", known.filter(pl.col("n_over") > 0), len(known), "longer than the window"
         ),
     ]
+    return pl.DataFrame(rows, schema=AUDIT, orient="row")
+
+
+def audit_rows(dataset: Dataset) -> pl.DataFrame:
+    """Rows of AUDIT for rows of the files that are no stimuli, by reason, and for notes on the copy."""
+    rows: list[tuple[object, ...]] = []
+    for (reason,), part in dataset.left_out.group_by("reason", maintain_order=True):
+        places = pl.select(pl.format("{} line {}", part["file"], part["line"])).to_series().head(EXAMPLES)
+        rows.append(("rows left out", len(part), dataset.rows, str(reason), ", ".join(places)))
+    rows += [("another version", len(dataset.items), len(dataset.items), note, "") for note in dataset.notes]
     return pl.DataFrame(rows, schema=AUDIT, orient="row")
 
 

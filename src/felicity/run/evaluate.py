@@ -1,8 +1,9 @@
 """A dataset through a model into a run folder: the rooms in order."""
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +11,24 @@ import polars as pl
 
 from felicity.core.errors import UnknownName
 from felicity.core.schemas import SCORES, TOKENS
-from felicity.data.catalogue import read_items
+from felicity.data.catalogue import Dataset, read_dataset
 from felicity.data.pairs import Columns
 from felicity.data.sample import sample_items
 from felicity.design.plain import build_prompts, build_requests
-from felicity.judge.pairs import judge_pairs
-from felicity.measures.scoring import check_measures, score_measures
+from felicity.measures.scoring import check_measures
 from felicity.measures.unigram import Unigram, read_unigram
-from felicity.run.audit import audit_requests, refuse_overlong
-from felicity.run.folder import SHEETS, TABLES, RunFolder
+from felicity.run.audit import audit_requests, audit_rows, refuse_overlong
+from felicity.run.folder import EXTRAS, SHEETS, TABLES, RunFolder
 from felicity.run.manifest import build_manifest, now, refuse_other_run
 from felicity.run.model import Model, open_model
 from felicity.run.pending import fix_pending, forget_pending
 from felicity.run.precision import Noise
+from felicity.run.rules import RULES, Case, Rule, impossible_rules, prepare_items, refuse_impossible
 from felicity.run.scoring import Progress, read_mixed
 from felicity.run.settling import settle_run
-from felicity.stats.proportions import estimate_accuracy
+from felicity.run.verdicts import write_verdicts
 
-LEVELS = ("overall", "macro", "phenomenon", "suite")
+LEVELS = ("overall", "macro", "phenomenon", "suite", "prediction")
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,16 @@ class Run:
     tables: dict[str, pl.DataFrame]
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        """A table by name: items, requests, tokens, scores, judgements, estimates, audit."""
+        """A table by name: items, requests, tokens, scores, judgements, estimates, audit.
+
+        Some rules add tables: predictions, regions, correlations.
+        """
         if name not in self.tables:
             raise UnknownName("table", name, self.tables)
         return self.tables[name]
 
     def accuracy(self, by: str = "overall") -> pl.DataFrame:
-        """Accuracy with 95% intervals, `by` overall, macro, phenomenon or suite."""
+        """Accuracy with 95% intervals, `by` overall, macro, phenomenon, suite or prediction."""
         if by not in LEVELS:
             raise UnknownName("level", by, LEVELS)
         return self["estimates"].filter(pl.col("level") == by)
@@ -54,7 +58,9 @@ def evaluate(
     dataset: str,
     lm: Model | str = "smollm2",
     *,
-    measures: Sequence[str] = ("lp",),
+    measures: Sequence[str] | None = None,
+    rule: str | None = None,
+    source: str | Path | None = None,
     out: str | Path | None = None,
     unigram: str | Path | None = None,
     columns: Columns | None = None,
@@ -66,7 +72,8 @@ def evaluate(
     """Score every stimulus of a dataset, judge it, and estimate accuracy.
 
     With `out` the run is kept in that folder and goes on there where it stopped. `sample` takes that
-    many items of each suite.
+    many items of each suite. `rule` is another way of judging that the dataset knows; `source` a folder
+    with a copy of it. Without `measures`, what the rule reads is computed (`lp` for most).
 
     >>> import felicity as fe
     >>> run = fe.evaluate("starter", fe.model("smollm2"), sample=1)
@@ -75,26 +82,58 @@ def evaluate(
     """
     lm = open_model(lm) if isinstance(lm, str) else lm
     counts = read_unigram(Path(unigram)) if unigram else None
-    check_measures(measures, counts is not None)
-    items = sample_items(read_items(dataset, columns), sample, seed=seed)
-    options = {"sample": sample, "seed": seed, "unigram": str(unigram) if unigram else None}
-    options |= {"unigram_digest": counts.key} if counts else {}
-    manifest = build_manifest(
-        dataset=dataset, items=items, info=lm.info, spec=lm.spec, measures=list(measures), options=options
+    data = read_dataset(
+        dataset,
+        columns,
+        rule=rule,
+        folder=Path(source) if source else None,
+        without=impossible_rules(lm.info.can),
     )
+    refuse_impossible(data.rule, lm.info, exact=lm.exact is lm)
+    items = sample_items(data.items, sample, seed=seed)
+    judging = RULES[data.rule]
+    chosen = judging.choose_measures(data.method, tuple(measures) if measures else None)
+    if not judging.fixed:
+        check_measures(chosen, counts is not None)
+    options = {"sample": sample, "seed": seed, "unigram": str(unigram) if unigram else None}
+    options |= {"rule": data.method} | ({"unigram_digest": counts.key} if counts else {})
+    manifest = build_manifest(
+        dataset=dataset, items=items, info=lm.info, spec=lm.spec, measures=list(chosen), options=options
+    )
+    plan = Plan(dataset=data, items=items, rule=judging, counts=counts, seed=seed)
     if out is not None:
-        return _evaluate(lm, items, manifest, RunFolder(Path(out)), counts, seed, progress, on_audit)
+        return _evaluate(lm, plan, manifest, RunFolder(Path(out)), progress, on_audit)
     with tempfile.TemporaryDirectory(prefix="felicity-") as place:
-        return _evaluate(lm, items, manifest, RunFolder(Path(place)), counts, seed, progress, on_audit)
+        return _evaluate(lm, plan, manifest, RunFolder(Path(place)), progress, on_audit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run is to do: these items, by this rule."""
+
+    dataset: Dataset
+    items: pl.DataFrame
+    rule: Rule
+    counts: Unigram | None
+    seed: int
+
+    def case(self, requests: pl.DataFrame, measures: tuple[str, ...], noise: Noise) -> Case:
+        """What the rule is handed to judge by."""
+        return Case(
+            items=self.items,
+            requests=requests,
+            measures=measures,
+            noise=noise,
+            contrasts=self.dataset.contrasts,
+            unigram=self.counts,
+        )
 
 
 def _evaluate(
     lm: Model,
-    items: pl.DataFrame,
+    plan: Plan,
     manifest: dict[str, Any],
     folder: RunFolder,
-    counts: Unigram | None,
-    seed: int,
     progress: Progress | None,
     on_audit: Callable[[pl.DataFrame], None] | None,
 ) -> Run:
@@ -103,49 +142,40 @@ def _evaluate(
         old = folder.read_manifest()
         refuse_other_run(old, manifest, str(folder.path))
         manifest["created"] = old.get("created", manifest["created"])
-    requests, contexts = build_requests(items)
+    requests, contexts = build_requests(prepare_items(plan.items, cross=plan.dataset.cross))
     prompts = build_prompts(requests, contexts)
     encodings = lm.engine.encode(prompts)
-    audit = audit_requests(requests, encodings)
+    audit = pl.concat([audit_requests(requests, encodings), audit_rows(plan.dataset)])
     if on_audit:
         on_audit(audit)
     refuse_overlong(requests, encodings, model=lm.info.name, window=lm.info.window)
     folder.write_manifest(manifest)
-    for name, table in (("items", items), ("contexts", contexts), ("requests", requests), ("audit", audit)):
+    tables = {"items": plan.items, "contexts": contexts, "requests": requests, "audit": audit}
+    for name, table in tables.items():
         folder.write(name, table)
     pending = fix_pending(lm, folder, prompts)
     scored = lm.score_all(pending, progress=progress)
     manifest["scored"] = {"texts": len(prompts), "now": scored}
     manifest["model"] |= lm.info.as_dict()
-    noise = Noise(rough=lm.info.noise)
+    case = plan.case(requests, tuple(manifest["measures"]), Noise(rough=lm.info.noise))
     if lm.exact is not lm:
-        settled, noise = settle_run(lm, folder, prompts, manifest["measures"], counts=counts, seed=seed)
+        settled, noise = settle_run(lm, folder, prompts, case, plan.rule, seed=plan.seed)
         manifest["precision"] = {"dtype": lm.info.dtype} | settled.as_dict()
-    folder.write_parts("tokens", TOKENS, read_mixed(lm.store, prompts, lm.exact.store, noise.exact))
-    finish_run(folder, manifest, noise=noise, counts=counts, seed=seed)
+        case = replace(case, noise=noise)
+    folder.write_parts("tokens", TOKENS, read_mixed(lm.store, prompts, lm.exact.store, case.noise.exact))
+    finish_run(folder, manifest, plan, case)
     forget_pending(folder)
     return read_run(folder.path)
 
 
-def finish_run(
-    folder: RunFolder, manifest: dict[str, Any], *, noise: Noise, counts: Unigram | None, seed: int
-) -> None:
+def finish_run(folder: RunFolder, manifest: dict[str, Any], plan: Plan, case: Case) -> None:
     """From stored tokens to estimates, without the model."""
-    measures = manifest["measures"]
-    unseen = 0
-
-    def scored() -> Iterator[pl.DataFrame]:
-        nonlocal unseen
-        for tokens in folder.read_parts("tokens"):
-            result = score_measures(tokens, measures, noise=noise.of(tokens["request"]), unigram=counts)
-            unseen += result.unseen
-            yield result.scores
-
-    folder.write_parts("scores", SCORES, scored())
-    judgements = judge_pairs(folder.read("items"), folder.read("requests"), folder.read("scores"))
-    folder.write("judgements", judgements)
-    folder.write("estimates", estimate_accuracy(judgements, seed=seed))
-    if counts:
+    read = partial(folder.read_parts, "tokens")
+    folder.write_parts("scores", SCORES, plan.rule.score(case, read()))
+    verdicts = plan.rule.judge(case, folder.read("scores"), read)
+    write_verdicts(folder, verdicts, seed=plan.seed)
+    if plan.counts:
+        unseen = sum(plan.counts.unseen(part["tokens"].explode(empty_as_null=False)) for part in read())
         manifest = manifest | {"unigram_unseen_tokens": unseen}
     folder.write_manifest(manifest | {"finished": now()})
 
@@ -157,7 +187,8 @@ def read_run(path: str | Path) -> Run:
     """
     folder = RunFolder(Path(path))
     manifest = folder.read_manifest()
-    return Run(manifest, {name: folder.read(name) for name in (*TABLES, *SHEETS)})
+    present = [name for name in EXTRAS if folder.file(name).exists()]
+    return Run(manifest, {name: folder.read(name) for name in (*TABLES, *SHEETS, *present)})
 
 
 def report_run(run: Run, path: str | Path) -> Path:

@@ -13,9 +13,11 @@ from felicity.core.files import disk_errors, read_text, replacing
 from felicity.core.schemas import (
     AUDIT,
     CONTEXTS,
+    CORRELATIONS,
     ESTIMATES,
     ITEMS,
     JUDGEMENTS,
+    REGIONS,
     REQUESTS,
     SCORES,
     TOKENS,
@@ -35,6 +37,9 @@ TABLES: dict[str, Schema] = {
     "judgements": JUDGEMENTS,
 }
 SHEETS: dict[str, Schema] = {"estimates": ESTIMATES, "audit": AUDIT}
+# Tables that only some rules make.
+EXTRA_SHEETS: dict[str, Schema] = {"correlations": CORRELATIONS}
+EXTRAS: dict[str, Schema] = {"predictions": JUDGEMENTS, "regions": REGIONS} | EXTRA_SHEETS
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,12 @@ class RunFolder:
 
     def file(self, name: str) -> Path:
         """Where a table is: Parquet, or CSV for what people read."""
-        return self.path / (f"{name}.csv" if name in SHEETS else f"{name}.parquet")
+        return self.path / (f"{name}.csv" if name in SHEETS | EXTRA_SHEETS else f"{name}.parquet")
 
     def write(self, name: str, frame: pl.DataFrame) -> None:
         """Write one table, whole or not at all."""
         with replacing(self.file(name)) as part:
-            if name in SHEETS:
+            if name in SHEETS | EXTRA_SHEETS:
                 frame.write_csv(part)
             else:
                 frame.write_parquet(part, compression="zstd")
@@ -81,8 +86,8 @@ class RunFolder:
         Raises BadInput where it is missing, cut off, or lacks a column.
         """
         path = self.file(name)
-        frame = self.read_file(path, SHEETS.get(name))
-        return check_schema(frame, (TABLES | SHEETS)[name], str(path))
+        frame = self.read_file(path, (SHEETS | EXTRA_SHEETS).get(name))
+        return check_schema(frame, (TABLES | SHEETS | EXTRAS)[name], str(path))
 
     def read_parts(self, name: str) -> Iterator[pl.DataFrame]:
         """Read one Parquet table some thousands of rows at a time."""

@@ -49,8 +49,9 @@ def build_manifest(
 
 
 def digest_items(items: pl.DataFrame) -> str:
-    """A digest of the stimuli: their names, conditions and texts."""
-    columns = items.select("item", "suite", "phenomenon", "condition", "text")
+    """A digest of the stimuli: their names, conditions, contexts and texts."""
+    named = ("item", "suite", "phenomenon", "condition", "text", "context_text")
+    columns = items.select(name for name in named if name in items.columns)
     return fingerprint([list(row) for row in columns.iter_rows()])
 
 

@@ -16,8 +16,8 @@ import polars as pl
 EXACT = "float32"
 # Room to spare above the largest shift that was found.
 SAFETY = 2.0
-SAMPLE_ITEMS = 50
-SAMPLE_SHARE = 0.02
+SAMPLE_ITEMS = 100
+SAMPLE_SHARE = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)

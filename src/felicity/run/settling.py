@@ -1,14 +1,15 @@
 """A run in half precision brought to the verdicts of float32."""
 
+from dataclasses import replace
+from functools import partial
+
 import polars as pl
 
-from felicity.judge.pairs import judge_pairs
-from felicity.measures.scoring import score_measures
-from felicity.measures.unigram import Unigram
 from felicity.run.folder import RunFolder
 from felicity.run.model import Model
 from felicity.run.pending import fix_pending
 from felicity.run.precision import EXACT, Noise, Settled, settle
+from felicity.run.rules import Case, Rule
 from felicity.run.scoring import read_mixed
 
 
@@ -16,13 +17,13 @@ def settle_run(
     lm: Model,
     folder: RunFolder,
     prompts: pl.DataFrame,
-    measures: list[str],
+    case: Case,
+    rule: Rule,
     *,
-    counts: Unigram | None,
     seed: int,
 ) -> tuple[Settled, Noise]:
     """Score again in float32 what half precision leaves open, round by round."""
-    items, requests = folder.read("items"), folder.read("requests")
+    items, requests = case.items, case.requests
     fine = lm.exact.info.noise
 
     def requests_of(chosen: pl.Series) -> pl.DataFrame:
@@ -34,17 +35,16 @@ def settle_run(
 
     def judge(exact_items: pl.Series, *, noise: float) -> pl.DataFrame:
         each = Noise(rough=noise, fine=fine, exact=frozenset(requests_of(exact_items)["request"]))
-        scores = pl.concat(
-            score_measures(tokens, measures, noise=each.of(tokens["request"]), unigram=counts).scores
-            for tokens in read_mixed(lm.store, prompts, lm.exact.store, each.exact)
-        )
+        read = partial(read_mixed, lm.store, prompts, lm.exact.store, each.exact)
+        here = replace(case, noise=each)
+        scores = pl.concat(list(rule.score(here, read())))
         error = (
             requests.select("request", "item")
             .join(scores, on="request")
             .group_by("item", "measure")
             .agg(pl.col("error").sum())
         )
-        return judge_pairs(items, requests, scores).join(error, on=["item", "measure"])
+        return rule.judge(here, scores, read).judgements.join(error, on=["item", "measure"])
 
     names = items["item"].unique(maintain_order=True)
     settled = settle(names, judge, score_exactly, least=fine, seed=seed)

@@ -1,12 +1,13 @@
 """Cross-products of the random effects' columns, dense or sparse as pays."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from felicity.stats.frames import Vector
+from felicity.stats.frames import Codes, Vector
 from felicity.stats.mixed.random_effects import Block, RandomEffects
 
 Matrix = Any
@@ -26,6 +27,16 @@ class CrossProducts:
     d11: Vector
     c12: Matrix
     c22: Matrix
+
+    @cached_property
+    def c21(self) -> Matrix:
+        """C12 transposed, laid out for products from the left."""
+        return self.c12.T.tocsr() if sp.issparse(self.c12) else self.c12.T
+
+    @cached_property
+    def filled_rows(self) -> Codes:
+        """The row of every entry of a sparse C12, in the order of its data."""
+        return np.repeat(np.arange(self.c12.shape[0]), np.diff(self.c12.indptr))
 
 
 def cross_products(effects: RandomEffects, weights: Vector | None = None) -> CrossProducts:

@@ -47,7 +47,7 @@ class Elimination:
 
     def _eliminate_first(self) -> None:
         c12, c22 = self.products.c12, self.products.c22
-        taken = c12.T @ self._times_middle(c12)
+        taken = self.products.c21 @ self._times_middle(c12)
         self.rest_matrix = c22 - (taken.toarray() if self.dense_rest and sp.issparse(taken) else taken)
         scaled = self.transposed_factor(self.transposed_factor(self.rest_matrix).T)
         if self.dense_rest:
@@ -64,6 +64,9 @@ class Elimination:
     def _times_middle(self, matrix: Matrix) -> Matrix:
         """Λ1 D⁻¹ Λ1' times a matrix with one row per effect of the first block."""
         width = self.effects.first.width
+        if sp.issparse(matrix) and width == 1:
+            scaled = matrix.data * self.middle[:, 0, 0][self.products.filled_rows]
+            return sp.csr_matrix((scaled, matrix.indices, matrix.indptr), shape=matrix.shape)
         if sp.issparse(matrix):
             n = len(self.middle)
             blocks = sp.bsr_matrix((self.middle, np.arange(n), np.arange(n + 1)))
@@ -113,7 +116,7 @@ class Elimination:
         upper = (products.d11 @ top.reshape(-1, first.width, top.shape[1])).reshape(first.size, -1)
         if not self.effects.rest:
             return upper
-        return np.vstack([upper + products.c12 @ bottom, products.c12.T @ top + products.c22 @ bottom])
+        return np.vstack([upper + products.c12 @ bottom, products.c21 @ top + products.c22 @ bottom])
 
     def solve(self, right: Vector) -> Vector:
         """A⁻¹ times a matrix with one row per effect."""
@@ -122,7 +125,7 @@ class Elimination:
         if not self.effects.rest:
             return (self.d_inverse @ top).reshape(right.shape)
         half = (self.d_inverse @ top).reshape(first.size, -1)
-        lowered = self.products.c12.T @ (self.factors[0] @ half.reshape(top.shape)).reshape(half.shape)
+        lowered = self.products.c21 @ (self.factors[0] @ half.reshape(top.shape)).reshape(half.shape)
         bottom = self._solve_rest(right[first.size :] - self.transposed_factor(lowered))
         back = self.products.c12 @ self._times_rest_factor(bottom, transposed=False)
         upper = half - (self.d_inverse @ (self.factors[0].T @ back.reshape(top.shape))).reshape(half.shape)
@@ -148,13 +151,15 @@ class Elimination:
     def spread_blocks(self) -> Vector:
         """C12 Λ2 S⁻¹ Λ2' C12' within each level of the first block, shape (levels, width, width)."""
         width, c12 = self.effects.first.width, self.products.c12
-        out = np.empty((len(self.effects.first.levels), width, width))
-        for i in range(width):
-            for j in range(width):
-                product = (
-                    c12[i::width].multiply(self.spread_covariance[j::width])
-                    if sp.issparse(c12)
-                    else (c12[i::width] * self.spread_covariance[j::width])
-                )
-                out[:, i, j] = np.asarray(product.sum(axis=1)).ravel()
+        n = len(self.effects.first.levels)
+        if not sp.issparse(c12):
+            left, right = (m.reshape(n, width, -1) for m in (c12, self.spread_covariance))
+            return np.asarray(left @ right.transpose(0, 2, 1))
+        out = np.empty((n, width, width))
+        rows = self.products.filled_rows
+        for j in range(width):
+            # Column j of each level's block: entries of C12 times those of the level's j-th row.
+            level_row = rows - rows % width + j
+            entries = c12.data * self.spread_covariance[level_row, c12.indices]
+            out[:, :, j] = np.bincount(rows, entries, minlength=n * width).reshape(n, width)
         return out

@@ -1,0 +1,175 @@
+"""felicity beside minicons and lm-evaluation-harness: same weights, same texts, same machine, in turns.
+
+    python benchmarks/compare.py                # all works, peers in .venv-bench, RESULTS.md
+    python benchmarks/compare.py --smoke        # seconds, a tiny model; only that all agree
+
+Each round gives one part of a work to each program in turn, so that whatever else the machine does
+falls on all of them. Before a ratio is printed the three must agree on every score.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import report
+import works
+
+HERE = Path(__file__).parent
+ENVIRONMENT = HERE.parent / ".venv-bench"
+PEERS = {"minicons": "minicons==0.3.39", "lm-eval": "lm-eval==0.4.13"}
+TOLERANCE = 2e-3  # nats on the sum over a text, float32
+BATCHES = (8, 16, 32, 64, 128)
+PROBE_TEXTS = 256
+
+
+@dataclass
+class Worker:
+    """A program under test, started and waiting for work."""
+
+    name: str
+    process: subprocess.Popen[str]
+    version: str = ""
+    peak: int = 0
+    batch: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def start(cls, name: str, model: Path, *, dtype: str = "float32") -> "Worker":
+        python = sys.executable if name == "felicity" else str(ENVIRONMENT / "bin" / "python")
+        command = [python, str(HERE / "workers.py"), name, str(model), dtype]
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        worker = cls(name, process)
+        worker.version = worker.read()["version"]
+        return worker
+
+    def read(self) -> dict[str, Any]:
+        line = self.process.stdout.readline() if self.process.stdout else ""
+        if not line:
+            sys.exit(f"{self.name} died; run benchmarks/workers.py {self.name} by hand to see why.")
+        return dict(json.loads(line))
+
+    def score(self, work: works.Work, batch: int) -> tuple[float, list[float]]:
+        if self.process.stdin is None:
+            sys.exit(f"{self.name} takes no work")
+        asked = {"texts": work.texts, "contexts": work.contexts, "batch": batch}
+        self.process.stdin.write(json.dumps(asked) + "\n")
+        self.process.stdin.flush()
+        answer = self.read()
+        self.peak = max(self.peak, answer["peak"])
+        return answer["seconds"], answer["scores"]
+
+    def find_batch(self, work: works.Work, batches: tuple[int, ...]) -> None:
+        """The batch size at which a peer is fastest on the beginning of this work."""
+        if self.name == "felicity":
+            self.batch[work.name] = 0
+            return
+        size = PROBE_TEXTS if work.contexts is None else PROBE_TEXTS // 8
+        timed = {batch: self.score(work.head(size), batch)[0] for batch in batches if batch <= size}
+        self.batch[work.name] = min(timed, key=timed.__getitem__)
+
+    def stop(self) -> None:
+        if self.process.stdin:
+            self.process.stdin.close()
+        self.process.wait()
+
+
+def install_peers() -> None:
+    """The peers in an environment of their own, on the versions of torch and transformers used here."""
+    import torch
+    import transformers
+
+    if (ENVIRONMENT / ".ready").exists():
+        return
+    subprocess.run([sys.executable, "-m", "venv", str(ENVIRONMENT)], check=True)
+    pinned = [f"torch=={torch.__version__.partition('+')[0]}", f"transformers=={transformers.__version__}"]
+    pip = [str(ENVIRONMENT / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, *pinned, *PEERS.values()], check=True)
+    (ENVIRONMENT / ".ready").touch()
+
+
+def compare(
+    workers: list[Worker], parts: list[works.Work], *, batches: tuple[int, ...]
+) -> list[dict[str, Any]]:
+    """Sentences per second of each program, part by part; stops where two disagree."""
+    for worker in workers:
+        worker.find_batch(parts[0], batches)
+    rounds = []
+    for number, part in enumerate(parts):
+        speed: dict[str, Any] = {"work": part.name, "texts": len(part.texts)}
+        first: tuple[str, list[float]] | None = None
+        for turn in range(len(workers)):
+            worker = workers[(number + turn) % len(workers)]
+            seconds, scores = worker.score(part, worker.batch[part.name])
+            speed[worker.name] = len(part.texts) / seconds
+            if first is None:
+                first = (worker.name, scores)
+            else:
+                refuse_disagreement(first, (worker.name, scores), part)
+        rounds.append(speed)
+        print(json.dumps(speed), flush=True)
+    return rounds
+
+
+def refuse_disagreement(
+    first: tuple[str, list[float]], second: tuple[str, list[float]], work: works.Work
+) -> None:
+    for text, one, other in zip(work.texts, first[1], second[1], strict=True):
+        if not abs(one - other) <= TOLERANCE:
+            sys.exit(f"{first[0]} gives {one}, {second[0]} {other} for '{text}'; no ratio is worth printing.")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--smoke", action="store_true", help="a tiny model and few texts; writes nothing")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--pairs", type=int, default=100, help="pairs of each BLiMP paradigm")
+    parser.add_argument("--sweep", type=int, default=100, help="items of the context sweep")
+    parser.add_argument("--work", action="append", choices=("blimp", "sweep", "one context"))
+    parser.add_argument("--model", help="a model folder instead of GPT-2 small's shape; `smollm2` works too")
+    parser.add_argument("--without-peers", action="store_true", help="felicity alone, as CI has no peers")
+    asked = parser.parse_args()
+    if asked.smoke:
+        asked.pairs, asked.sweep, asked.rounds = 1, 1, 1
+    run(asked)
+
+
+def run(asked: argparse.Namespace) -> None:
+    from felicity.engines.loading import load_tokenizer
+    from felicity.engines.sources import resolve_source
+
+    size = {"layers": 2, "width": 64} if asked.smoke else {}
+    folder = HERE.parent / "runs" / ("bench-tiny" if asked.smoke else "bench-gpt2")
+    model = resolve_source(asked.model).folder if asked.model else works.build_gpt2(folder, **size)
+    tokenizer = load_tokenizer(model, name="the benchmark's model")
+
+    def count(text: str) -> int:
+        return len(tokenizer(text)["input_ids"]) if text else 0
+
+    chosen = asked.work or ["blimp", "sweep", "one context"]
+    plans = {
+        "blimp": lambda: works.blimp_parts(asked.pairs, asked.rounds),
+        "sweep": lambda: works.sweep_parts(asked.sweep, asked.rounds, count),
+        "one context": lambda: [works.one_context(20 if asked.smoke else 200, count)] * min(3, asked.rounds),
+    }
+    names = ["felicity"]
+    if not asked.without_peers:
+        install_peers()
+        names += list(PEERS)
+    workers = [Worker.start(name, model) for name in names]
+    rounds: list[dict[str, Any]] = []
+    batches = (8,) if asked.smoke else BATCHES
+    for name in chosen:
+        rounds += compare(workers, plans[name](), batches=batches)
+    for worker in workers:
+        worker.stop()
+    if not asked.smoke:
+        report.write(rounds, workers, model=asked.model or "GPT-2 small's shape, random weights")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Rounds of a comparison as Markdown: machine, versions, medians, spread, and what bounds them."""
+
+import json
+import platform
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+FOLDER = Path(__file__).parent
+TARGETS = {"blimp": 2.0, "sweep": 8.0, "one context": 20.0}
+REPEATS = 5
+
+
+def write(rounds: Sequence[dict[str, Any]], workers: Sequence[Any], *, model: str) -> None:
+    """Keep the rounds beside RESULTS.md, and write that from all that are kept."""
+    kept = FOLDER / "rounds.json"
+    entries = json.loads(kept.read_text()) if kept.exists() else []
+    entries = [entry for entry in entries if entry["model"] != model]
+    entries.append(
+        {
+            "model": model,
+            "rounds": list(rounds),
+            "programs": {
+                worker.name: {"version": worker.version, "batch": worker.batch, "peak_gb": worker.peak / 1e9}
+                for worker in workers
+            },
+        }
+    )
+    kept.write_text(json.dumps(entries, indent=1) + "\n")
+    (FOLDER / "RESULTS.md").write_text(render(entries), encoding="utf-8")
+
+
+def render(entries: Sequence[dict[str, Any]]) -> str:
+    """The page."""
+    import torch
+    import transformers
+
+    lines = [
+        "# Side by side",
+        "",
+        "Written by `benchmarks/compare.py`; texts scored per second, float32.",
+        "",
+    ]
+    lines += [f"- machine: {processor()}, {torch.get_num_threads()} threads, {platform.system()}"]
+    lines += [f"- torch {torch.__version__}, transformers {transformers.__version__}"]
+    lines += [f"- matrix products: {', '.join(f'{k} {v:.0f} GFLOP/s' for k, v in product_rates().items())}"]
+    for entry in entries:
+        lines += ["", f"## {entry['model']}", ""]
+        for name, told in entry["programs"].items():
+            batches = ", ".join(f"{work} {size}" for work, size in told["batch"].items() if size)
+            best = f", best batch: {batches}" if batches else ""
+            lines.append(f"- {name} {told['version']}: peak memory {told['peak_gb']:.2f} GB{best}")
+        lines += ["", *table(entry)]
+    return "\n".join(lines) + "\n"
+
+
+def table(entry: dict[str, Any]) -> list[str]:
+    """Medians over rounds, and of the ratios to the better peer within each round."""
+    programs = list(entry["programs"])
+    head = [
+        "work",
+        "texts a round",
+        "rounds",
+        *programs,
+        "ratio to the better peer",
+        "lowest to highest",
+        "reach",
+    ]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for work in dict.fromkeys(each["work"] for each in entry["rounds"]):
+        rounds = [each for each in entry["rounds"] if each["work"] == work]
+        speeds = [f"{median(each[name] for each in rounds):.1f}" for name in programs]
+        peers = [name for name in programs if name != "felicity"]
+        ratios = [each["felicity"] / max(each[name] for name in peers) for each in rounds] if peers else []
+        middle = f"{median(ratios):.2f}" if ratios else ""
+        spread = f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else ""
+        row = [
+            work,
+            str(rounds[0]["texts"]),
+            str(len(rounds)),
+            *speeds,
+            middle,
+            spread,
+            f"{TARGETS[work]:.1f}",
+        ]
+        lines.append("| " + " | ".join(row) + " |")
+    return lines
+
+
+def processor() -> str:
+    """The processor's name where the system tells it."""
+    path = Path("/proc/cpuinfo")
+    names = [line.partition(":")[2].strip() for line in path.read_text().split("\n") if "model name" in line]
+    return f"{names[0]} x {len(names)}" if names else platform.processor()
+
+
+def product_rates() -> dict[str, float]:
+    """GFLOP/s of the two products that dominate: a layer's and the vocabulary's."""
+    import torch
+
+    rates = {}
+    for name, (rows, inner, columns) in {
+        "layer": (1024, 768, 3072),
+        "vocabulary": (1024, 768, 50257),
+    }.items():
+        left, right = torch.randn(rows, inner), torch.randn(columns, inner)
+        seconds = []
+        for _ in range(REPEATS):
+            begin = time.perf_counter()
+            torch.nn.functional.linear(left, right)
+            seconds.append(time.perf_counter() - begin)
+        rates[name] = 2e-9 * rows * inner * columns / min(seconds)
+    return rates

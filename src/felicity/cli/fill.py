@@ -1,0 +1,81 @@
+"""felicity fill: what a model puts into a blank."""
+
+from typing import Annotated
+
+import typer
+
+from felicity.cli.options import (
+    Bos,
+    Casing,
+    Device,
+    DeviceMap,
+    Dtype,
+    Json,
+    ModelName,
+    PolicyFields,
+    Quiet,
+    build_policy,
+    refuse_unused,
+)
+from felicity.cli.terminal import err, out, print_json, print_rows, step_bar
+
+
+def fill(
+    frames: Annotated[list[str], typer.Argument(metavar="FRAME...", help="A text with a blank: ___")],
+    model: ModelName = "smollm2",
+    k: Annotated[int, typer.Option("-k", help="How many words to show.")] = 10,
+    word: Annotated[
+        list[str] | None,
+        typer.Option("--word", "-w", help="Score this word in the blank instead; repeatable."),
+    ] = None,
+    bos: Bos = None,
+    casing: Casing = None,
+    policy: PolicyFields = None,
+    device: Device = "auto",
+    dtype: Dtype = "float32",
+    device_map: DeviceMap = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show the likeliest words for a blank, or score words of your own in it.
+
+    A model that reads from left to right (causal) needs the blank at the end; punctuation after it is
+    not read. Words shown are single tokens; a word given with -w may have any number of them.
+
+    \b
+    Examples:
+      felicity fill "A robin is a ___."
+      felicity fill "A robin is a ___." -w bird -w tree -w woodpecker
+      felicity fill "The ___ is an animal." -m bert-base-uncased -k 20 --json
+    """
+    from felicity.run.model import open_model
+
+    settings = build_policy(None, bos=bos, casing=casing, fields=policy)
+    with step_bar(quiet=quiet or json) as steps:
+        lm = open_model(
+            model, policy=settings, device=device, dtype=dtype, device_map=device_map, progress=steps
+        )
+    refuse_unused(lm.info, policy)
+    table = lm.score_candidates(frames, word) if word else lm.fill(frames, k=k)
+    if json:
+        print_json(table.to_dicts())
+        return
+    if lm.info.kind == "left-to-right" and not quiet and any(not frame.endswith("_") for frame in frames):
+        err.print("Not read: what stands after the blank.")
+    for frame, part in table.group_by("frame", maintain_order=True):
+        out.print(f"\n[bold]{_escape(str(frame[0]))}[/]", soft_wrap=True)
+        rows = [
+            {name: value for name, value in row.items() if name not in ("frame", "dropped")}
+            | {"logprob": f"{row['logprob']:.3f}"}
+            for row in part.sort("logprob", descending=True).iter_rows(named=True)
+        ]
+        for row in rows:
+            if "tokens" in row:
+                row["tokens"] = " ".join(row["tokens"])
+        print_rows(rows, right=("rank", "logprob"))
+
+
+def _escape(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

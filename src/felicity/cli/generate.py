@@ -1,0 +1,74 @@
+"""felicity generate: texts written on."""
+
+from typing import Annotated
+
+import typer
+
+from felicity.cli.options import (
+    Bos,
+    Casing,
+    Device,
+    DeviceMap,
+    Dtype,
+    Json,
+    ModelName,
+    Quiet,
+    build_policy,
+)
+from felicity.cli.terminal import print_json, step_bar
+
+
+def generate(
+    prompts: Annotated[list[str], typer.Argument(metavar="PROMPT...", help="A text to write on.")],
+    model: ModelName = "smollm2",
+    tokens: Annotated[int, typer.Option(help="How many tokens to write at most.")] = 50,
+    temperature: Annotated[
+        float, typer.Option(help="0 takes the likeliest token each time; above, tokens are drawn.")
+    ] = 0.0,
+    top_p: Annotated[
+        float, typer.Option(help="Draw from the likeliest tokens that hold this much probability.")
+    ] = 1.0,
+    stop: Annotated[list[str] | None, typer.Option(help="End at this text; repeatable.")] = None,
+    samples: Annotated[int, typer.Option(help="Continuations for each prompt.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
+    bos: Bos = None,
+    casing: Casing = None,
+    device: Device = "auto",
+    dtype: Dtype = "float32",
+    device_map: DeviceMap = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write texts on: the likeliest way, or drawn at a temperature.
+
+    An encoder-decoder (T5, BART) reads the prompt and writes an answer. The same seed gives the same texts.
+
+    \b
+    Examples:
+      felicity generate "The keys to the cabinet" --tokens 10
+      felicity generate "Sally frightened Mary because she" --temperature 1 --samples 5 --stop .
+    """
+    import sys
+
+    from felicity.run.model import open_model
+
+    settings = build_policy(None, bos=bos, casing=casing)
+    with step_bar(quiet=quiet or json) as steps:
+        lm = open_model(
+            model, policy=settings, device=device, dtype=dtype, device_map=device_map, progress=steps
+        )
+    table = lm.generate(
+        prompts,
+        tokens=tokens,
+        temperature=temperature,
+        top_p=top_p,
+        stop=stop or (),
+        samples=samples,
+        seed=seed,
+    )
+    if json:
+        print_json(table.to_dicts())
+        return
+    joint = "" if lm.info.kind == "left-to-right" else "\n  "
+    for row in table.iter_rows(named=True):
+        sys.stdout.write(f"{row['prompt']}{joint}{row['continuation']}\n")

@@ -1,0 +1,115 @@
+"""What the catalogue says of a dataset: one declarative file each, read once and checked."""
+
+import tomllib
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from felicity.core.contrasts import Contrast
+from felicity.core.errors import UnknownName
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stimulus:
+    """How one stimulus is made of a row: templates over its fields."""
+
+    condition: str
+    text: str
+    context: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """One way to read a dataset's rows and to judge them.
+
+    rule: the name of the judging rule. where: fields that must have these values; other rows are left
+    out and counted. keep: further columns of the items, as templates. cross: each frame of an item is
+    also scored with the target of its partner. targets: the conditions whose target a cloze rule looks
+    for; change: the two conditions between which the likeliest word may change.
+    """
+
+    rule: str
+    meaning: str = ""
+    item: str = "{item}"
+    suite: str = ""
+    phenomenon: str = ""
+    stimuli: tuple[Stimulus, ...] = ()
+    where: dict[str, Any] = field(default_factory=dict)
+    keep: dict[str, str] = field(default_factory=dict)
+    contrasts: tuple[Contrast, ...] = ()
+    cross: bool = False
+    targets: tuple[str, ...] = ()
+    change: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One dataset: where it comes from, who may use it, what it looks like, how it is judged.
+
+    files: paths below `folder`; a copy may be gzipped. sha256: digest of the known published version
+    (`digest_files`), empty where none could be computed. fetch: the web folder that holds the files;
+    archive: a zip file that does, below `inside`. columns: names for files without a header.
+    """
+
+    name: str
+    title: str
+    licence: str
+    home: str
+    version: str
+    citation: str
+    format: str
+    folder: str
+    files: tuple[str, ...]
+    methods: dict[str, Method]
+    fetch: str = ""
+    archive: str = ""
+    inside: str = ""
+    sha256: str = ""
+    columns: tuple[str, ...] = ()
+    maps: dict[str, dict[str, str]] = field(default_factory=dict)
+    quirks: tuple[str, ...] = ()
+
+    def method(self, name: str | None, *, without: Collection[str] = ()) -> tuple[str, Method]:
+        """The method by that name, or the one its authors meant, which stands first.
+
+        Methods whose rule is in `without` are passed over, unless named.
+
+        Raises UnknownName.
+        """
+        possible = [method for method, spec in self.methods.items() if spec.rule not in without]
+        chosen = name or (possible or list(self.methods))[0]
+        if chosen not in self.methods:
+            raise UnknownName(f"rule for '{self.name}'", chosen, self.methods)
+        return chosen, self.methods[chosen]
+
+
+@cache
+def load_entries() -> dict[str, Entry]:
+    """Every entry of the catalogue, by name."""
+    folder = files("felicity.data") / "entries"
+    paths = sorted((path for path in folder.iterdir() if path.name.endswith(".toml")), key=lambda p: p.name)
+    loaded = [build_entry(tomllib.loads(path.read_text(encoding="utf-8"))) for path in paths]
+    return {entry.name: entry for entry in sorted(loaded, key=lambda entry: entry.name)}
+
+
+def build_entry(fields: dict[str, Any]) -> Entry:
+    """An entry from its file's fields."""
+    given = dict(fields)
+    methods = {name: _method(spec) for name, spec in given.pop("methods").items()}
+    for name in ("files", "columns", "quirks"):
+        given[name] = tuple(given.get(name, ()))
+    return Entry(methods=methods, **given)
+
+
+def _method(spec: dict[str, Any]) -> Method:
+    given = dict(spec)
+    given["stimuli"] = tuple(Stimulus(**stimulus) for stimulus in given.get("stimuli", ()))
+    for name in ("targets", "change"):
+        given[name] = tuple(given.get(name, ()))
+    given["contrasts"] = tuple(
+        Contrast(**(contrast | {"worse": tuple(contrast["worse"])}))
+        for contrast in given.get("contrasts", ())
+    )
+    return Method(**given)

@@ -1,0 +1,194 @@
+"""Texts written on by transformers' own loop, many at once, each as if it were alone.
+
+A continuation that is drawn has a random stream of its own, made of the seed, its prompt and its number,
+so it does not depend on which prompts it shares a batch with.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from felicity.core.engine import Sampling
+from felicity.core.errors import BadInput
+from felicity.core.ids import fingerprint
+from felicity.core.schemas import CONTINUATIONS
+from felicity.engines.hiding import plan_rows
+
+# Tokens of prompts and continuations at once.
+BATCH_TOKENS = 4096
+ROWS = 64
+# What a model's files may ask for beyond its probabilities; here a text is written by these alone.
+PLAIN: dict[str, Any] = {
+    "do_sample": False,
+    "num_beams": 1,
+    "temperature": 1.0,
+    "top_p": 1.0,
+    "repetition_penalty": 1.0,
+    "encoder_repetition_penalty": 1.0,
+    "no_repeat_ngram_size": 0,
+    "min_length": 0,
+    "length_penalty": 1.0,
+}
+
+
+def generate_texts(
+    model: Any,
+    tokenizer: Any,
+    prompts: Sequence[str],
+    rows: Sequence[Sequence[int]],
+    *,
+    sampling: Sampling,
+    writes_on: bool,
+) -> pl.DataFrame:
+    """Rows of CONTINUATIONS; `rows` are the prompts' tokens.
+
+    With `writes_on` what is written follows the prompt, else it answers it (an encoder-decoder).
+    """
+    asked = [(i, sample) for i in range(len(prompts)) for sample in range(sampling.samples)]
+    lengths = np.array([len(rows[i]) for i, _ in asked])
+    found: list[tuple[Any, ...]] = [()] * len(asked)
+    for batch in plan_rows(lengths + sampling.tokens, budget=BATCH_TOKENS, most=ROWS):
+        part = [asked[place] for place in batch]
+        streams = [stream_for(sampling.seed, prompts[i], sample) for i, sample in part]
+        written = _write(model, tokenizer, [rows[i] for i, _ in part], streams, sampling, writes_on)
+        for place, (i, sample), answer in zip(batch, part, written, strict=True):
+            found[place] = (prompts[i], sample, *answer)
+    return pl.DataFrame(found, schema=CONTINUATIONS, orient="row")
+
+
+def stream_for(seed: int, prompt: str, sample: int) -> np.random.Generator:
+    """The random stream of one continuation."""
+    return np.random.default_rng(int(fingerprint([seed, prompt, sample]), 16))
+
+
+def refuse_long(rows: Sequence[Sequence[int]], *, tokens: int, window: int | None, name: str) -> None:
+    """Stop before a continuation runs out of the model's window.
+
+    Raises BadInput.
+    """
+    longest = max(map(len, rows), default=0)
+    if window is not None and longest + tokens > window:
+        raise BadInput(
+            f"A prompt of {longest} tokens and {tokens} more do not fit into the {window} that '{name}' "
+            "reads; shorten it or ask for fewer."
+        )
+
+
+def _write(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Sequence[int]],
+    streams: Sequence[np.random.Generator],
+    sampling: Sampling,
+    writes_on: bool,
+) -> list[tuple[str, int, str]]:
+    import torch
+    from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
+
+    width = max(map(len, rows))
+    ends = _end_tokens(model, tokenizer)
+    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else (ends or [0])[0]
+    # Padding stands before a prompt that is written on, so that all continue at the same place.
+    padded = np.full((len(rows), width), pad, dtype=np.int64)
+    seen = np.zeros_like(padded)
+    for place, row in enumerate(rows):
+        part = slice(width - len(row), width) if writes_on else slice(0, len(row))
+        padded[place, part], seen[place, part] = row, 1
+    config = GenerationConfig(
+        **PLAIN, max_new_tokens=sampling.tokens, pad_token_id=pad, eos_token_id=ends or None
+    )
+    drawers = [_Drawer(sampling, streams)] if sampling.temperature else []
+    begin = width if writes_on else 1
+    stopper = _Stopper(tokenizer, sampling.stop, begin, len(rows))
+    with torch.inference_mode():
+        output = model.generate(
+            torch.from_numpy(padded).to(model.device),
+            attention_mask=torch.from_numpy(seen).to(model.device),
+            generation_config=config,
+            logits_processor=LogitsProcessorList(drawers),
+            stopping_criteria=StoppingCriteriaList([stopper] if sampling.stop else []),
+        )
+    answers = []
+    for place, ids in enumerate(output[:, begin:].tolist()):
+        ended = stopper.at[place] if stopper.at[place] else len(ids)
+        size = next((n for n, token in enumerate(ids[:ended]) if token in ends), ended)
+        reason = "end" if size < ended else "stop" if stopper.at[place] else "limit"
+        text = _decode(tokenizer, list(rows[place]) if writes_on else [], ids[:size])
+        answers.append((_cut(text, sampling.stop), size, reason))
+    return answers
+
+
+def _end_tokens(model: Any, tokenizer: Any) -> list[int]:
+    ends = model.generation_config.eos_token_id
+    if ends is None:
+        ends = tokenizer.eos_token_id
+    return [] if ends is None else [ends] if isinstance(ends, int) else list(ends)
+
+
+def _decode(tokenizer: Any, before: list[int], ids: list[int]) -> str:
+    """The text of `ids` as it follows `before`; some tokenizers drop a space at the beginning."""
+    start = tokenizer.decode(before, skip_special_tokens=True)
+    whole = tokenizer.decode(before + ids, skip_special_tokens=True)
+    if whole.startswith(start):
+        return str(whole[len(start) :])
+    return str(tokenizer.decode(ids, skip_special_tokens=True))
+
+
+def _cut(text: str, stop: Sequence[str]) -> str:
+    places = [place for place in (text.find(string) for string in stop) if place >= 0]
+    return text[: min(places)] if places else text
+
+
+class _Stopper:
+    """Tells transformers which texts have met a stop string, and keeps after how many tokens."""
+
+    def __init__(self, tokenizer: Any, stop: Sequence[str], begin: int, size: int) -> None:
+        self._tokenizer = tokenizer
+        self._stop = stop
+        self._begin = begin
+        self.at = [0] * size
+
+    def __call__(self, input_ids: Any, _scores: Any, **_options: Any) -> Any:
+        import torch
+
+        for place, ids in enumerate(input_ids[:, self._begin :].tolist()):
+            if not self.at[place]:
+                text = self._tokenizer.decode(ids, skip_special_tokens=True)
+                if any(string in text for string in self._stop):
+                    self.at[place] = len(ids)
+        return torch.tensor([bool(at) for at in self.at], device=input_ids.device)
+
+
+class _Drawer:
+    """Draws each text's next token from its own stream, and leaves the loop nothing else to take."""
+
+    def __init__(self, sampling: Sampling, streams: Sequence[np.random.Generator]) -> None:
+        self._sampling = sampling
+        self._streams = streams
+
+    def __call__(self, _input_ids: Any, scores: Any) -> Any:
+        import torch
+
+        probabilities = (scores.double() / self._sampling.temperature).softmax(dim=1).cpu().numpy()
+        chosen = [
+            draw(row, self._sampling.top_p, stream)
+            for row, stream in zip(probabilities, self._streams, strict=True)
+        ]
+        only = torch.full_like(scores, -torch.inf)
+        only[torch.arange(len(chosen)), torch.tensor(chosen)] = 0.0
+        return only
+
+
+def draw(probabilities: np.ndarray, top_p: float, stream: np.random.Generator) -> int:
+    """One entry, drawn from the smallest set of the likeliest that holds `top_p` of the probability.
+
+    >>> draw(np.array([0.1, 0.6, 0.3]), 0.5, np.random.default_rng(0))
+    1
+    """
+    order = np.argsort(-probabilities, kind="stable")
+    running = np.cumsum(probabilities[order])
+    kept = int(np.searchsorted(running, top_p * running[-1])) + 1
+    place = int(np.searchsorted(running[:kept], stream.random() * running[:kept][-1], side="right"))
+    return int(order[min(place, kept - 1)])

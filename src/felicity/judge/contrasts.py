@@ -1,0 +1,81 @@
+"""Preference: whether the condition that should score higher does, over one other or several."""
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from felicity.core.contrasts import PAIR, Contrast
+from felicity.core.errors import BadInput
+from felicity.core.schemas import JUDGEMENTS, conform
+
+
+def judge_contrasts(
+    items: pl.DataFrame,
+    requests: pl.DataFrame,
+    scores: pl.DataFrame,
+    contrasts: Sequence[Contrast] = (PAIR,),
+) -> pl.DataFrame:
+    """One judgement per item, measure and contrast that speaks of the item; `rule` is the contrast's name.
+
+    The margin is the better condition less the best of the worse ones. A tie is a margin of exactly
+    zero and passes by the chance of picking the right one of those that are level. A judgement is
+    stable when its margin is larger than what numerical noise could make of it. An item without one of
+    the conditions is not judged by that contrast.
+
+    Raises BadInput naming an item that lacks a score, or has one that is not a number.
+    """
+    labels = items.select("item", "suite", "phenomenon").unique(maintain_order=True)
+    measures = scores.select("measure").unique(maintain_order=True)
+    wanted = requests.select("request", "item", "condition").join(measures, how="cross")
+    valued = wanted.join(scores, on=["request", "measure"], how="left")
+    _refuse_gaps(valued)
+    judged = [_judge(labels, valued, contrast) for contrast in contrasts]
+    return conform(pl.concat(judged), JUDGEMENTS)
+
+
+def _judge(labels: pl.DataFrame, valued: pl.DataFrame, contrast: Contrast) -> pl.DataFrame:
+    if contrast.phenomenon is not None:
+        labels = labels.filter(pl.col("phenomenon") == contrast.phenomenon)
+    better = valued.filter(pl.col("condition") == contrast.better).select(
+        "item", "measure", pl.col("value").alias("better"), pl.col("error").alias("better_error")
+    )
+    others = valued.filter(pl.col("condition").is_in(contrast.worse))
+    worse = (
+        others.group_by("item", "measure", maintain_order=True)
+        .agg(
+            pl.col("value").max().alias("worse"),
+            pl.col("error").get(pl.col("value").arg_max()).alias("worse_error"),
+            (pl.col("value") == pl.col("value").max()).sum().alias("level"),
+            pl.col("condition").n_unique().alias("found"),
+        )
+        .filter(pl.col("found") == len(contrast.worse))
+    )
+    both = better.join(worse, on=["item", "measure"])
+    measures = valued.select("measure").unique(maintain_order=True)
+    margin = pl.col("better") - pl.col("worse")
+    return (
+        labels.join(measures, how="cross", maintain_order="left")
+        .join(both, on=["item", "measure"], maintain_order="left")
+        .with_columns(
+            pl.lit(contrast.name).alias("rule"),
+            pl.when(margin > 0)
+            .then(1.0)
+            .when(margin < 0)
+            .then(0.0)
+            .otherwise(1 / (1 + pl.col("level")))
+            .alias("passed"),
+            margin.alias("margin"),
+            (margin.abs() > pl.col("better_error") + pl.col("worse_error")).alias("stable"),
+        )
+        .select(list(JUDGEMENTS))
+    )
+
+
+def _refuse_gaps(valued: pl.DataFrame) -> None:
+    gaps = valued.filter(pl.col("value").is_null())
+    if len(gaps):
+        item, condition = gaps.row(0, named=True)["item"], gaps["condition"][0]
+        raise BadInput(f"Item '{item}' lacks a score for '{condition}'; a judgement needs all of them.")
+    unclear = valued.filter(pl.col("value").is_nan())
+    if len(unclear):
+        raise BadInput(f"Item '{unclear['item'][0]}' has a score that is not a number.")
