@@ -5,6 +5,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -58,6 +59,7 @@ class Client:
         self._broken = (httpx.TransportError, httpx.DecodingError, TimeoutError)
         self._http = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else {},
+            verify=_trust(),
             timeout=None,
             limits=httpx.Limits(max_connections=serving.concurrency),
         )
@@ -134,6 +136,14 @@ class Client:
             f"The server at {self.url} did not do its work ({fault.what}), {tries}; see that it runs, or "
             f"wait longer with --patience; {KEPT}."
         )
+
+
+@lru_cache
+def _trust() -> Any:
+    """The certificates that are trusted; reading them takes long, and clients are many."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def explain(refused: Refused, *, url: str, model: str) -> FelicityError:

@@ -10,6 +10,7 @@ from math import isfinite
 from typing import Any, Literal
 
 from felicity.engines.served.client import Unreadable
+from felicity.engines.served.pieces import find_spans
 
 Prompt = str | list[int]
 Way = Literal["prompt_logprobs", "echo", "top"]
@@ -98,13 +99,11 @@ def _read_echo(logprobs: Any, prompt: Prompt, *, new: int) -> Reading:
 
 def _count_echoed(tokens: list[Any], text: str) -> int:
     """How many tokens are the text's, a begin token before it included."""
-    for begin in (0, 1):
-        made = ""
-        for place, token in enumerate(tokens[begin:], start=begin + 1):
-            made += str(token)
-            if made == text or made == f" {text}":
-                return place
-    raise Unreadable("its tokens do not make up the text that was sent")
+    pieces = [str(token) for token in tokens]
+    for end in range(len(pieces), max(0, len(pieces) - 2), -1):
+        if any(find_spans(text, pieces[begin:end]) for begin in (0, 1)):
+            return end
+    raise Unreadable("its tokens do not make up the text that was sent; name its tokenizer with --tokenizer")
 
 
 def _number(value: Any) -> float:

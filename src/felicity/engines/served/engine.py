@@ -1,17 +1,17 @@
 """Models behind a server: log p(token | everything before it), asked for over HTTP."""
 
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import polars as pl
 
-from felicity.core.engine import EngineInfo
+from felicity.core.engine import NOTHING_MORE, EngineInfo, More, Sampling
 from felicity.core.errors import NotPossible
-from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.causal import refuse_overlong
+from felicity.engines.causal_fill import score_next
 from felicity.engines.encoding import Encoder
 from felicity.engines.served.client import Client
 from felicity.engines.served.connection import Connection
@@ -19,18 +19,21 @@ from felicity.engines.served.dialects import Dialect, Prompt, Reading
 from felicity.engines.served.settings import Bill
 from felicity.engines.served.tables import (
     Row,
-    build_encodings,
     build_row,
-    build_text_row,
     build_tokens,
+    count_tokens,
     ids_of,
     unknown_encodings,
 )
+from felicity.engines.served.texts import build_text_row, build_whole
+from felicity.engines.served.writing import fill_next, generate_texts
 
 CHUNK = 8192
 # A frame is handed on, and so kept on disk, at least this often.
 FRAME_ROWS = 256
 FRAME_SECONDS = 1.0
+# For bills and limits where only the server knows its tokens.
+CHARACTERS_A_TOKEN = 4
 
 
 @dataclass(frozen=True)
@@ -64,27 +67,29 @@ class ServedEngine:
         """One row of ENCODINGS per prompt; nulls where only the server knows its tokens."""
         if self._encoder is None:
             return unknown_encodings(prompts)
-        parts = [build_encodings(self._encoder.encode(part), self._encoder) for part in _chunks(prompts)]
+        parts = [count_tokens(self._encoder.encode(part), self._encoder) for part in _chunks(prompts)]
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
 
     def bill(self, prompts: pl.DataFrame) -> Bill:
         """What scoring these prompts would send; without a tokenizer, four characters count as a token."""
-        known = self.encode(prompts)
-        if self._encoder is None:
-            characters = prompts.select(
-                pl.col("text").str.len_chars().sum() + pl.col("context_text").str.len_chars().sum()
-            ).item()
-            tokens = int(characters or 0) // 4 + len(prompts)
+        if self._encoder:
+            known = self.encode(prompts)
+            tokens = int(known["n_tokens"].sum()) + int(known["n_context"].sum())
         else:
-            tokens = int(known["n_tokens"].sum() + known["n_context"].sum())
+            wholes = prompts.select(pl.concat_str("context_text", "text", ignore_nulls=True))
+            tokens = int(wholes.to_series().str.len_chars().sum()) // CHARACTERS_A_TOKEN + len(prompts)
         return self._connection.serving.bill(requests=len(prompts), tokens=tokens)
 
-    def score(self, prompts: pl.DataFrame, *, done: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+    def score(
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+    ) -> Iterator[pl.DataFrame]:
         """Rows of TOKENS as the answers come; requests in `done` are not sent.
 
         Raises NotPossible where the server gives no log-probabilities of prompts, BadInput where a text
         is too long, FelicityError where the server's faults outlast the patience.
         """
+        if more != NOTHING_MORE:
+            raise NotPossible(f"'{self.info.name}' is behind a server, which gives log-probabilities only.")
         dialect = self._dialect
         if dialect is None:
             raise NotPossible(
@@ -96,14 +101,24 @@ class ServedEngine:
         announce = self._connection.serving.announce
         if announce and len(waiting):
             announce(self.bill(waiting))
+        read = partial(read_prompt, model=self._connection.model, dialect=dialect)
         for chunk in _chunks(waiting):
-            reading = partial(read_prompt, model=self._connection.model, dialect=dialect)
-            found = (
-                self._score_ids(chunk, self._encoder, reading)
-                if self._encoder
-                else self._score_texts(chunk, reading)
-            )
-            yield from _frames(found)
+            encoder = self._encoder
+            rows = self._score_ids(chunk, encoder, read) if encoder else self._score_texts(chunk, read)
+            yield from _frames(rows)
+
+    def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+        """Rows of FILLERS: the k likeliest tokens after what stands before each frame's blank."""
+        return fill_next(self._connection, self._encoder, frames, k=k)
+
+    def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
+        """Rows of CANDIDATES: log p(candidate | what stands before the blank)."""
+        unknown = self._encoder.tokenizer.unk_token if self._encoder else None
+        return score_next(self, frames, candidates, unknown=unknown, name=self.info.name)
+
+    def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
+        """Rows of CONTINUATIONS: each prompt written on by the server."""
+        return generate_texts(self._connection, self._encoder, prompts, sampling=sampling)
 
     def _score_ids(self, chunk: pl.DataFrame, encoder: Encoder, read: ReadJob) -> Iterator[Row]:
         encoded = encoder.encode(chunk)
@@ -118,7 +133,9 @@ class ServedEngine:
             build_whole(context, text, self.info.policy)
             for context, text in zip(chunk["context_text"].fill_null(""), chunk["text"], strict=True)
         ]
-        jobs = [Job(place, whole, len(whole) // 4 + 1) for place, (whole, _) in enumerate(wholes)]
+        jobs = [
+            Job(place, whole, len(whole) // CHARACTERS_A_TOKEN + 1) for place, (whole, _) in enumerate(wholes)
+        ]
         for job, reading in self._connection.stream(jobs, read):
             yield build_text_row(chunk["request"][job.place], *wholes[job.place], reading)
 
@@ -131,38 +148,6 @@ async def read_prompt(client: Client, job: Job, *, model: str, dialect: Dialect)
         read=lambda payload: dialect.read(payload, job.prompt),
         tokens=job.tokens + dialect.new,
     )
-
-
-def build_whole(context: str, text: str, policy: dict[str, str]) -> tuple[str, int]:
-    """Context and text as they are sent, and where the text begins.
-
-    >>> build_whole("It rained.", "She left.", {"join": " ", "casing": "keep"})
-    ('It rained. She left.', 11)
-    """
-    before = context + policy["join"] if context else ""
-    whole = before + text
-    return (whole.lower() if policy["casing"] == "lower" else whole), len(before)
-
-
-def resolve_text_policy(policy: Policy) -> Policy:
-    """The policy under which texts are sent: what stands before and behind them is the server's affair.
-
-    Raises NotPossible where the policy asks for what only token ids can do.
-    """
-    asked = {
-        "--bos": policy.bos not in ("auto", "tokenizer"),
-        "--eos": policy.eos != "none",
-        "--overflow": policy.overflow != "error",
-        "--compat": policy.seam != "offsets",
-        "the policy first='refuse'": policy.first != "skip",
-    }
-    refused = [option for option, given in asked.items() if given]
-    if refused:
-        raise NotPossible(
-            f"This server takes or tells no token ids, so {refused[0]} cannot be kept; name the model's "
-            "tokenizer with --tokenizer, or leave it out."
-        )
-    return policy.but(bos="tokenizer")
 
 
 def _chunks(prompts: pl.DataFrame) -> Iterator[pl.DataFrame]:

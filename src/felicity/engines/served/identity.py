@@ -1,4 +1,4 @@
-"""Which model stands behind an address: told by what it says of fixed sentences, since weights cannot be hashed.
+"""Which model stands behind an address: weights cannot be hashed, so it is known by what it says.
 
 The log-probabilities of the probe are kept with the user's cache. A server that gives them again, within
 rounding, is taken for the same model; one that does not has another behind the same name, and its scores
@@ -22,11 +22,12 @@ LEAST_NOISE = 1e-4
 SAFETY = 2.0
 DIGITS = 4
 
+# Short, so that any window takes them, and plain, so that any server's tokens can be read.
 PROBE = (
-    "The keys to the old cabinet were lying on the kitchen table all morning.",
-    "Nobody in the village had ever heard of Zanzibar, 42 or quantum tunnelling.",
-    "In 1911 she won it a second time, for what was by then called chemistry.",
-    "Yes -- \"no\", he said; naïve as ever, the café's owner didn't mind: 3.14 > 2.72!",
+    "The keys to the old cabinet were on the table.",
+    "Nobody had ever heard of Zanzibar or quarks.",
+    "In 1911 she won it a second time.",
+    '"No", he said; naive as ever, he didn\'t mind.',
 )
 
 

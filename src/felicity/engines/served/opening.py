@@ -28,10 +28,11 @@ from felicity.engines.served.contact import (
     tokenize,
 )
 from felicity.engines.served.dialects import Dialect, Prompt
-from felicity.engines.served.engine import Job, ServedEngine, read_prompt, resolve_text_policy
+from felicity.engines.served.engine import Job, ServedEngine, read_prompt
 from felicity.engines.served.identity import PROBE, identify, measure_noise
 from felicity.engines.served.settings import PREFIX, Serving, find_url
 from felicity.engines.served.tables import ids_of
+from felicity.engines.served.texts import resolve_text_policy
 from felicity.engines.served.tokenizing import RemoteTokenizer
 from felicity.engines.sources import resolve_source, short_name
 
@@ -59,23 +60,8 @@ def open_served(spec: str, *, policy: Policy, serving: Serving) -> ServedEngine:
     connection = Connection(find_url(serving), spec.removeprefix(PREFIX), serving)
     server = meet(connection, connection.model)
     connection = connection.but(model=server.model)
-    tokens = find_tokens(connection, server)
-    encoder = dialect = None
-    if tokens:
-        encoder = Encoder.build(
-            tokens.tokenizer, policy, window=server.window or sys.maxsize, name=server.model
-        )
-        dialect = find_dialect(connection, encode_probe(encoder)[0])
-        if dialect and server.window:
-            encoder = Encoder(tokens.tokenizer, encoder.policy, server.window - dialect.new)
-    if dialect is None:
-        dialect = find_dialect(connection, PROBE[0])
-        if dialect and serving.tokenizer:
-            raise NotPossible(f"The server at {connection.url} takes no token ids; leave --tokenizer out.")
-        encoder = None if dialect else encoder
-    resolved = encoder.policy if encoder else resolve_text_policy(policy)
-    prompts: list[Prompt] = list(encode_probe(encoder)) if encoder else list(PROBE)
-    values, noise = ask_probe(connection, dialect, prompts)
+    asking = find_asking(connection, server, policy)
+    resolved = asking.encoder.policy if asking.encoder else resolve_text_policy(policy)
     told = {
         "url": connection.url,
         "model": server.model,
@@ -83,31 +69,61 @@ def open_served(spec: str, *, policy: Policy, serving: Serving) -> ServedEngine:
         "version": server.version,
         "revision": serving.revision,
     }
-    identity = identify(
-        told | {"policy": resolved.key, "tokenizer": tokens.digest if encoder and tokens else "server"},
-        values,
-        noise=noise,
-    )
+    values, noise = ask_probe(connection, asking)
+    asked = {"policy": resolved.key, "tokenizer": asking.digest}
+    identity = identify(told | asked, values, noise=noise)
     info = EngineInfo(
         name=short_name(server.model),
         family=FAMILY,
         kind="left-to-right",
         weights=fingerprint([told, identity.digest]),
-        tokenizer=tokens.digest if encoder and tokens else "server",
+        tokenizer=asking.digest,
         policy=resolved.as_dict(),
-        dtype="served",
+        dtype=FAMILY,
         parameters=0,
-        vocabulary=len(tokens.tokenizer) if encoder and tokens else 0,
-        window=encoder.window if encoder and server.window else server.window,
+        vocabulary=len(asking.encoder.tokenizer) if asking.encoder else 0,
+        window=asking.encoder.window if asking.encoder and server.window else server.window,
         noise=identity.noise,
-        can=("score",) if dialect else (),
-        notes={
-            **told,
-            "asked": dialect.way if dialect else "top",
-            "tokens": tokens.origin if encoder and tokens else "of the server, from texts",
-        },
+        can=("score", "fill", "generate") if asking.dialect else ("fill", "generate"),
+        notes=told | {"asked": asking.dialect.way if asking.dialect else "top", "tokens": asking.origin},
     )
-    return ServedEngine(connection, info, encoder=encoder, dialect=dialect)
+    return ServedEngine(connection, info, encoder=asking.encoder, dialect=asking.dialect)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """How a server will be asked.
+
+    encoder: None where texts are sent. dialect: None where it tells only what comes next.
+    digest, origin: of the tokens that are sent.
+    """
+
+    encoder: Encoder | None
+    dialect: Dialect | None
+    digest: str = "server"
+    origin: str = "of the server, from texts"
+
+
+def find_asking(connection: Connection, server: Server, policy: Policy) -> Asking:
+    """Token ids where there is a tokenizer and the server takes them, else texts.
+
+    Raises NotPossible where a tokenizer is named and the server takes no ids.
+    """
+    tokens = find_tokens(connection, server)
+    if tokens is None:
+        return Asking(encoder=None, dialect=find_dialect(connection, PROBE[0]))
+    limit = server.window or sys.maxsize
+    encoder = Encoder.build(tokens.tokenizer, policy, window=limit, name=server.model)
+    dialect = find_dialect(connection, encode_probe(encoder)[0])
+    if dialect is None:
+        plain = find_dialect(connection, PROBE[0])
+        if plain and connection.serving.tokenizer:
+            raise NotPossible(f"The server at {connection.url} takes no token ids; leave --tokenizer out.")
+        if plain or find_next(connection, encode_probe(encoder)[0], PROBE_TOP) is None:
+            return Asking(encoder=None, dialect=plain)
+    room = limit - (dialect.new if dialect else 1)
+    encoder = Encoder(tokens.tokenizer, encoder.policy, room)
+    return Asking(encoder=encoder, dialect=dialect, digest=tokens.digest, origin=tokens.origin)
 
 
 def find_tokens(connection: Connection, server: Server) -> Tokens | None:
@@ -145,16 +161,16 @@ def encode_probe(encoder: Encoder) -> list[list[int]]:
     """The probe's sentences as ids under the policy."""
     rows = {"request": list(PROBE), "context_text": [None] * len(PROBE), "text": list(PROBE)}
     encoded = encoder.encode(pl.DataFrame(rows, schema=PROMPTS))
-    return [ids_of(encoded, place) for place in range(len(encoded))]
+    return [ids_of(encoded, place)[: encoder.window] for place in range(len(encoded))]
 
 
-def ask_probe(
-    connection: Connection, dialect: Dialect | None, prompts: list[Prompt]
-) -> tuple[list[float], float]:
+def ask_probe(connection: Connection, asking: Asking) -> tuple[list[float], float]:
     """What the server says of the probe, and by how much a sentence's sum moves in company.
 
     Raises NotPossible where it tells nothing.
     """
+    prompts: list[Prompt] = list(encode_probe(asking.encoder)) if asking.encoder else list(PROBE)
+    dialect = asking.dialect
     if dialect is None:
         return _ask_next(connection, prompts), 0.0
     work = partial(read_prompt, model=connection.model, dialect=dialect)

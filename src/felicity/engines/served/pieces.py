@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 HEX = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+BYTES = "bytes:"
 Span = tuple[int, int]
 
 
 def find_spans(text: str, pieces: Sequence[str | bytes]) -> list[Span] | None:
-    """Characters of the text that each piece covers; None where the pieces do not make up the text.
+    r"""Characters of the text that each piece covers; None where the pieces do not make up the text.
 
     A piece that holds part of a character covers the whole of it, as in the tokenizers library.
 
@@ -21,6 +22,8 @@ def find_spans(text: str, pieces: Sequence[str | bytes]) -> list[Span] | None:
     [(0, 1), (0, 1), (1, 3)]
     >>> find_spans("a b", ["▁a", "▁b"])
     [(0, 1), (1, 3)]
+    >>> find_spans("é", ["bytes:\\xc3", "bytes:\\xa9"])
+    [(0, 1), (0, 1)]
     """
     raw = text.encode("utf-8", "surrogatepass")
     for write in (_from_marks, _from_byte_letters, _from_text):
@@ -51,6 +54,9 @@ def _from_byte_letters(piece: str) -> bytes | None:
 
 
 def _from_text(piece: str) -> bytes | None:
+    """Texts, with OpenAI's way of writing part of a character."""
+    if piece.startswith(BYTES) and len(piece) > len(BYTES):
+        return bytes(int(code, 16) for code in piece.removeprefix(BYTES).split("\\x")[1:])
     return piece.encode("utf-8", "surrogatepass")
 
 
@@ -75,7 +81,8 @@ def _spans(text: str, parts: Sequence[bytes], before: int) -> Iterator[Span]:
         begin, end = max(position, 0), max(position + len(part), 0)
         position += len(part)
         start = char_at[begin] if begin < last else len(text)
-        yield (start, char_at[end - 1] + 1) if end > begin else (start, start)
+        # A piece without characters of its own is part of the one that comes next.
+        yield start, char_at[end - 1] + 1 if end > begin else min(start + 1, len(text))
 
 
 Tokenized = tuple[list[int], list[str | bytes]]

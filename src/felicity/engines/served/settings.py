@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from felicity.core.errors import BadInput, NotPossible
+from felicity.engines.devices import Compute
 
 PREFIX = "openai:"
 URLS = ("FELICITY_URL", "OPENAI_BASE_URL")
@@ -117,3 +118,17 @@ def refuse_for_local(spec: str, serving: Serving | None) -> None:
             f"'{spec}' is not behind a server, so an option about the server has no meaning; write "
             f"-m {PREFIX}NAME, or leave the option out."
         )
+
+
+def refuse_compute(spec: str, compute: Compute) -> None:
+    """Stop where a served model is told how to compute, which is the server's affair.
+
+    Raises NotPossible.
+    """
+    usual = Compute()
+    for field in ("device", "dtype", "device_map"):
+        if getattr(compute, field) != getattr(usual, field):
+            raise NotPossible(
+                f"'{spec}' is computed by its server, which does not ask for a {field.replace('_', ' ')}; "
+                f"leave --{field.replace('_', '-')} out."
+            )
