@@ -65,7 +65,7 @@ def read_labels(table: Table, named: str | None, usual: str) -> list[str] | None
         return None
     name = named or usual
     if name not in table.columns:
-        raise UnknownName(f"column in {table.path}", name, table.columns)
+        raise UnknownName("column", name, table.columns, where=str(table.path))
     cells = [row.get(name) for row in table.rows]
     labels = [None if cell is None or not str(cell).strip() else str(cell) for cell in cells]
     refuse_empty(table, name, labels)
