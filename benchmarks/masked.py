@@ -27,7 +27,7 @@ from felicity.data.sample import sample_items
 TOLERANCE = 1e-3  # nats on the sum over a sentence
 WAYS = {"original": "original", "word_l2r": "within_word_l2r"}
 BATCHES = (4, 8, 16, 32)  # sentences that minicons takes at once; the fastest on the first part is kept
-PART = 10  # pairs a turn
+PART = 30  # pairs a turn
 
 
 def main() -> None:

@@ -27,12 +27,7 @@ def test_every_series_and_label_is_written(canvas: Canvas) -> None:
 def test_intervals_of_series_at_one_place_stand_side_by_side() -> None:
     points = [Point(name, 0, 50.0, 40.0, 60.0) for name in ("lp", "mean_lp")]
     spec = chart_lines(points, canvas=WIDE, x_title="d", y_title="%", level=50)
-    places = {
-        row["x"]
-        for layer in spec["layer"]
-        for row in layer.get("data", {}).get("values", [])
-        if row.get("low") is not None
-    }
+    places = {row["x"] for rows in spec["datasets"].values() for row in rows if row.get("low") is not None}
     assert len(places) == 2
 
 
