@@ -139,3 +139,17 @@ def test_any_bytes_give_items_or_one_sentence(
             read_pairs(read_table(path), Columns())
         except FelicityError as error:
             assert "\n" not in str(error)
+
+
+def test_files_of_blimps_kin_are_read_by_their_own_column_names(tmp_path: Path) -> None:
+    path = tmp_path / "zho.jsonl"
+    row = {"sentence_good": "A b.", "sentence_bad": "B a.", "UID": "order", "linguistics_term": "word_order"}
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    items = read_pairs(read_table(path), Columns())
+    assert items.select("suite", "phenomenon", "text").rows() == [
+        ("order", "word_order", "A b."),
+        ("order", "word_order", "B a."),
+    ]
+    tsv = tmp_path / "multi.tsv"
+    tsv.write_text("sen\twrong_sen\nA b.\tB a.\n")
+    assert read_pairs(read_table(tsv), Columns())["suite"].to_list() == ["multi", "multi"]
