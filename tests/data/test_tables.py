@@ -150,3 +150,17 @@ def test_what_spreadsheets_write_into_a_csv_file_is_read(
     path = tmp_path / "p.csv"
     path.write_bytes(f"good{separator}bad\r\nÉva left.{separator}Éva leaved.\r\n".encode(encoding))
     assert read_pairs(read_table(path), Columns())["text"].to_list() == ["Éva left.", "Éva leaved."]
+
+
+def test_files_of_blimps_kin_are_read_by_their_own_column_names(tmp_path: Path) -> None:
+    path = tmp_path / "zho.jsonl"
+    row = {"sentence_good": "A b.", "sentence_bad": "B a.", "UID": "order", "linguistics_term": "word_order"}
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    items = read_pairs(read_table(path), Columns())
+    assert items.select("suite", "phenomenon", "text").rows() == [
+        ("order", "word_order", "A b."),
+        ("order", "word_order", "B a."),
+    ]
+    tsv = tmp_path / "multi.tsv"
+    tsv.write_text("sen\twrong_sen\nA b.\tB a.\n")
+    assert read_pairs(read_table(tsv), Columns())["suite"].to_list() == ["multi", "multi"]
