@@ -20,8 +20,10 @@ from felicity.core.policy import Policy
 from felicity.core.schemas import PROMPTS
 from felicity.engines.devices import Compute
 from felicity.engines.families import open_engine
+from felicity.engines.served.settings import Serving
 from felicity.measures.words import find_words, sum_spans
 from felicity.run.precision import EXACT
+from felicity.run.ray_pool import Workers, pool_engine
 from felicity.run.scoring import Progress, find_missing, read_tokens, score_missing
 from felicity.run.store import ScoreStore
 
@@ -211,12 +213,15 @@ def open_model(
     device: str = "auto",
     dtype: str = "float32",
     device_map: str | None = None,
+    serving: Serving | None = None,
+    workers: Workers | None = None,
     cache: bool = True,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Model:
-    """A model by name, folder, hub name or .gguf file.
+    """A model by name, folder, hub name or .gguf file, or `openai:NAME` behind a server.
 
     `device`, `dtype` and `device_map` are as in transformers; a device map wins over the device.
+    `serving` says where the server is and how it is asked. `workers` spreads scoring over a Ray cluster.
 
     >>> import felicity as fe
     >>> fe.model("smollm2").info.family
@@ -225,11 +230,16 @@ def open_model(
     chosen = policy or Policy()
     compute = Compute(device=device, dtype=dtype, device_map=device_map)
 
-    def open_exact() -> Model:
-        exact = replace(compute, dtype=EXACT)
-        return Model(open_engine(spec, policy=chosen, compute=exact), spec=spec, cache=cache)
+    def open_one(compute: Compute, progress: Callable[[str, int, int], None] | None = None) -> Engine:
+        engine = open_engine(spec, policy=chosen, compute=compute, serving=serving, progress=progress)
+        if workers is None:
+            return engine
+        return pool_engine(engine, spec, policy=chosen, compute=compute, workers=workers)
 
-    engine = open_engine(spec, policy=chosen, compute=compute, progress=progress)
+    def open_exact() -> Model:
+        return Model(open_one(replace(compute, dtype=EXACT)), spec=spec, cache=cache)
+
+    engine = open_one(compute, progress)
     return Model(engine, spec=spec, cache=cache, open_exact=None if dtype == EXACT else open_exact)
 
 
