@@ -152,6 +152,29 @@ def test_work_taken_up_again_gives_the_same_numbers(
     assert again.equals(pl.concat(parts[2:]))
 
 
+def test_ranks_and_entropies_are_those_of_the_filled_blank(make: Callable[[str], Path]) -> None:
+    lm = open_masked(make("bert"))
+    tokens = lm.tokens("the dog is here", rank=True, entropy=True, top=2).row(0, named=True)
+    filled = lm.fill("the ___ is here", k=1000).with_columns(whole=pl.col("rank") + pl.col("dropped"))
+    dog = filled.filter(token="dog").row(0, named=True)
+    assert tokens["tokens"][1] == "dog"
+    assert tokens["rank"][1] == dog["whole"]
+    assert tokens["logprob"][1] == pytest.approx(dog["logprob"], abs=1e-4)
+    assert tokens["top_tokens"][1] == filled["token"].to_list()[:2]
+    assert filled["dropped"].max() == 0
+    entropy = -(filled["logprob"].exp() * filled["logprob"]).sum()
+    assert tokens["entropy"][1] == pytest.approx(entropy, abs=1e-3)
+
+
+def test_words_are_summed_but_have_no_boundaries(make: Callable[[str], Path]) -> None:
+    lm = open_masked(make("bert"))
+    words = lm.words("The unforgettable cat.", boundary="plain")
+    assert words["word"].to_list() == ["The", "unforgettable", "cat."]
+    assert words["lp"].sum() == pytest.approx(lm.score("The unforgettable cat.")["lp"].item(), abs=1e-4)
+    with pytest.raises(NotPossible, match="boundary='plain'"):
+        lm.words("The cat.")
+
+
 def test_the_audit_counts_context_and_unknown_tokens(make: Callable[[str], Path]) -> None:
     encodings = open_masked(make("bert")).engine.encode(build_prompts(["the cat 中"], "the dog"))
     row = encodings.row(0, named=True)

@@ -181,6 +181,15 @@ def test_scores_do_not_depend_on_the_batch(make: Callable[[str], Path]) -> None:
         assert np.abs(together - alone).max() < open_seq2seq(make(shape)).info.noise
 
 
+def test_ranks_are_those_of_what_is_written(make: Callable[[str], Path]) -> None:
+    direct = Direct(make("t5"))
+    text = SENTENCES[0]
+    tokens = open_seq2seq(make("t5")).tokens(text, rank=True).row(0, named=True)
+    table = direct.logprobs(direct.around([]), [direct.start, *direct.ids(text)[:-1]])
+    for place, token in enumerate(direct.ids(text)):
+        assert tokens["rank"][place] == 1 + (table[place] > table[place, token]).sum()
+
+
 def test_work_taken_up_again_gives_the_same_numbers(
     make: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

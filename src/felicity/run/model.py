@@ -138,7 +138,7 @@ class Model:
         ['Paris']
         """
         if not isinstance(self.engine, Filler) or "fill" not in self.info.can:
-            raise NotPossible(f"'{self.info.name}' can {', '.join(self.info.can)}, but not fill a blank.")
+            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot fill a blank.")
         if k < 1:
             raise BadInput(f"k is {k}; ask for at least one word.")
         return self.engine.fill(as_list(frames, "frame"), k=k)
@@ -157,7 +157,7 @@ class Model:
         True
         """
         if not isinstance(self.engine, Filler) or "fill" not in self.info.can:
-            raise NotPossible(f"'{self.info.name}' can {', '.join(self.info.can)}, but not fill a blank.")
+            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot fill a blank.")
         frames = as_list(frames, "frame")
         words = [[words] if isinstance(words, str) else list(words) for words in candidates]
         if candidates and isinstance(candidates[0], str):
@@ -187,7 +187,7 @@ class Model:
         ' Paris'
         """
         if not isinstance(self.engine, Generator) or "generate" not in self.info.can:
-            raise NotPossible(f"'{self.info.name}' can {', '.join(self.info.can)}, but not write a text on.")
+            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot write texts.")
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
         sampling = Sampling(
             tokens=tokens, temperature=temperature, top_p=top_p, stop=stops, samples=samples, seed=seed
