@@ -53,7 +53,8 @@ class Worker:
             sys.exit(f"{self.name} died; run benchmarks/workers.py {self.name} by hand to see why.")
         return dict(json.loads(line))
 
-    def score(self, work: works.Work, batch: int) -> tuple[float, list[float]]:
+    def score(self, work: works.Work, batch: int) -> tuple[float, float, list[float]]:
+        """Seconds by the clock, seconds of the processors, and the scores."""
         if self.process.stdin is None:
             sys.exit(f"{self.name} takes no work")
         asked = {"texts": work.texts, "contexts": work.contexts, "batch": batch}
@@ -61,7 +62,7 @@ class Worker:
         self.process.stdin.flush()
         answer = self.read()
         self.peak = max(self.peak, answer["peak"])
-        return answer["seconds"], answer["scores"]
+        return answer["seconds"], answer["used"], answer["scores"]
 
     def find_batch(self, work: works.Work, batches: tuple[int, ...]) -> None:
         """The batch size at which a peer is fastest on the beginning of this work."""
@@ -69,7 +70,12 @@ class Worker:
             self.batch[work.name] = 0
             return
         size = PROBE_TEXTS if work.contexts is None else PROBE_TEXTS // 8
-        timed = {batch: self.score(work.head(size), batch)[0] for batch in batches if batch <= size}
+        tried = [batch for batch in batches if batch <= size] or [min(batches)]
+        timed = (
+            {batch: self.score(work.head(size), batch)[0] for batch in tried}
+            if len(tried) > 1
+            else {tried[0]: 0.0}
+        )
         self.batch[work.name] = min(timed, key=timed.__getitem__)
 
     def stop(self) -> None:
@@ -104,8 +110,9 @@ def compare(
         first: tuple[str, list[float]] | None = None
         for turn in range(len(workers)):
             worker = workers[(number + turn) % len(workers)]
-            seconds, scores = worker.score(part, worker.batch[part.name])
+            seconds, used, scores = worker.score(part, worker.batch[part.name])
             speed[worker.name] = len(part.texts) / seconds
+            speed[f"{worker.name} cpu"] = len(part.texts) / used
             if first is None:
                 first = (worker.name, scores)
             else:
@@ -130,7 +137,9 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100, help="pairs of each BLiMP paradigm")
     parser.add_argument("--sweep", type=int, default=100, help="items of the context sweep")
     parser.add_argument("--work", action="append", choices=("blimp", "sweep", "one context"))
+    parser.add_argument("--batch", type=int, action="append", help="batch sizes to try with the peers")
     parser.add_argument("--model", help="a model folder instead of GPT-2 small's shape; `smollm2` works too")
+    parser.add_argument("--keep", type=Path, help="where to keep the model  [default: runs/]")
     parser.add_argument("--without-peers", action="store_true", help="felicity alone, as CI has no peers")
     asked = parser.parse_args()
     if asked.smoke:
@@ -142,8 +151,8 @@ def run(asked: argparse.Namespace) -> None:
     from felicity.engines.loading import load_tokenizer
     from felicity.engines.sources import resolve_source
 
-    size = {"layers": 2, "width": 64} if asked.smoke else {}
-    folder = HERE.parent / "runs" / ("bench-tiny" if asked.smoke else "bench-gpt2")
+    size: dict[str, Any] = {"layers": 2, "width": 64, "vocabulary": False} if asked.smoke else {}
+    folder = (asked.keep or HERE.parent / "runs") / ("bench-tiny" if asked.smoke else "bench-gpt2")
     model = resolve_source(asked.model).folder if asked.model else works.build_gpt2(folder, **size)
     tokenizer = load_tokenizer(model, name="the benchmark's model")
 
@@ -162,7 +171,7 @@ def run(asked: argparse.Namespace) -> None:
         names += list(PEERS)
     workers = [Worker.start(name, model) for name in names]
     rounds: list[dict[str, Any]] = []
-    batches = (8,) if asked.smoke else BATCHES
+    batches = (8,) if asked.smoke else tuple(asked.batch or BATCHES)
     for name in chosen:
         rounds += compare(workers, plans[name](), batches=batches)
     for worker in workers:

@@ -73,20 +73,21 @@ def table(entry: dict[str, Any]) -> list[str]:
         rounds = [each for each in entry["rounds"] if each["work"] == work]
         speeds = [f"{median(each[name] for each in rounds):.1f}" for name in programs]
         peers = [name for name in programs if name != "felicity"]
-        ratios = [each["felicity"] / max(each[name] for name in peers) for each in rounds] if peers else []
+        ratios = divide(rounds, peers, "")
         middle = f"{median(ratios):.2f}" if ratios else ""
         spread = f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else ""
-        row = [
-            work,
-            str(rounds[0]["texts"]),
-            str(len(rounds)),
-            *speeds,
-            middle,
-            spread,
-            f"{TARGETS[work]:.1f}",
-        ]
+        used = f"{median(divide(rounds, peers, ' cpu')):.2f}" if ratios else ""
+        row = [work, str(rounds[0]["texts"]), str(len(rounds)), *speeds, middle, spread, used]
+        row.append(f"{TARGETS[work]:.1f}")
         lines.append("| " + " | ".join(row) + " |")
     return lines
+
+
+def divide(rounds: Sequence[dict[str, Any]], peers: Sequence[str], kind: str) -> list[float]:
+    """felicity's speed over the better peer's, round by round; by the clock, or by processor time."""
+    if not peers:
+        return []
+    return [each[f"felicity{kind}"] / max(each[f"{name}{kind}"] for name in peers) for each in rounds]
 
 
 def processor() -> str:

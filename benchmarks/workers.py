@@ -103,14 +103,16 @@ def main() -> None:
     with contextlib.redirect_stdout(sys.stderr):
         score = opener(folder, rest[0] if rest else "float32")
         score(["Ready."], None, 1)
+        score(["Ready."], ["Wait."], 1)
         print(json.dumps({"version": version(package)}), file=answers, flush=True)
         for line in sys.stdin:
             asked = json.loads(line)
-            begin = time.perf_counter()
+            begin, used = time.perf_counter(), time.process_time()
             scores = score(asked["texts"], asked["contexts"], asked["batch"])
-            seconds = time.perf_counter() - begin
+            seconds, used = time.perf_counter() - begin, time.process_time() - used
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-            print(json.dumps({"seconds": seconds, "scores": scores, "peak": peak}), file=answers, flush=True)
+            answer = {"seconds": seconds, "used": used, "scores": scores, "peak": peak}
+            print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ class Work:
 
 def blimp_parts(pairs: int, parts: int) -> list[Work]:
     """`pairs` of each of the 67 paradigms, in parts with some of each."""
-    items = sample_items(read_items("blimp"), pairs, seed=3)
+    items = sample_items(_items(), pairs, seed=3)
     texts: list[list[str]] = [[] for _ in range(parts)]
     for suite in items.partition_by("suite"):
         for place, text in enumerate(suite["text"]):
@@ -63,37 +63,65 @@ def one_context(continuations: int, count: Callable[[str], int]) -> Work:
     return Work("one context", texts, [context] * len(texts))
 
 
+def _items() -> Any:
+    """BLiMP where the published data is here, else the built-in suite, enough for a smoke run."""
+    return read_items("blimp" if data_folder() else "starter")
+
+
 def _pairs(items: int) -> list[tuple[str, str]]:
-    frame = sample_items(read_items("blimp"), 2, seed=4)
+    frame = sample_items(_items(), 2, seed=4)
     texts = frame["text"].to_list()
     found = [(texts[place], texts[place + 1]) for place in range(0, len(texts), 2)]
     return found[:items]
 
 
 def _stream() -> Any:
-    frame = sample_items(read_items("blimp"), 40, seed=5)
+    frame = sample_items(_items(), 40, seed=5)
     return cycle(frame.filter(frame["condition"] == "good")["text"].sample(fraction=1, shuffle=True, seed=6))
 
 
-def build_gpt2(folder: Path, *, layers: int = 12, width: int = 768) -> Path:
+def build_gpt2(folder: Path, *, layers: int = 12, width: int = 768, vocabulary: bool = True) -> Path:
     """Random weights of GPT-2 small's shape with its vocabulary; time does not depend on the weights."""
     import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from tokenizers import decoders, pre_tokenizers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
     if (folder / "model.safetensors").exists():
         return folder
-    data = data_folder()
-    if data is None:
-        raise BadInput("Set FELICITY_DATA to the folder of published data; GPT-2's vocabulary is read there.")
-    vocabulary = json.loads(gzip.decompress((data / "tokenizers" / "gpt2-encoder.json.gz").read_bytes()))
-    merges = gzip.decompress((data / "tokenizers" / "gpt2-vocab.bpe.gz").read_bytes()).decode().split("\n")
-    pairs = [(left, right) for left, _, right in (line.partition(" ") for line in merges[1:] if line)]
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs))
+    tokenizer = _read_vocabulary() if vocabulary else _train_vocabulary()
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     end = "<|endoftext|>"
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=end, eos_token=end).save_pretrained(folder)
     torch.manual_seed(0)
-    GPT2LMHeadModel(GPT2Config(n_layer=layers, n_embd=width, n_head=width // 64)).save_pretrained(folder)
+    GPT2LMHeadModel(
+        GPT2Config(vocab_size=tokenizer.get_vocab_size(), n_layer=layers, n_embd=width, n_head=width // 64)
+    ).save_pretrained(folder)
     return folder
+
+
+def _read_vocabulary() -> Any:
+    from tokenizers import Tokenizer, models
+
+    data = data_folder()
+    if data is None:
+        raise BadInput("Set FELICITY_DATA to the folder of published data; GPT-2's vocabulary is read there.")
+    known = json.loads(gzip.decompress((data / "tokenizers" / "gpt2-encoder.json.gz").read_bytes()))
+    merges = gzip.decompress((data / "tokenizers" / "gpt2-vocab.bpe.gz").read_bytes()).decode().split("\n")
+    pairs = [(left, right) for left, _, right in (line.partition(" ") for line in merges[1:] if line)]
+    return Tokenizer(models.BPE(vocab=known, merges=pairs))
+
+
+def _train_vocabulary() -> Any:
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=1000,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_items()["text"], trainer)
+    return tokenizer

@@ -11,7 +11,7 @@ def test_equal_policies_have_equal_keys() -> None:
 def test_every_field_changes_the_key() -> None:
     others = {"bos": "none", "eos": "auto", "join": "\n", "seam": "count", "first": "refuse"}
     others |= {"casing": "lower", "overflow": "drop", "pll": "original", "seq2seq": "words"}
-    others |= {"order": "left", "lead": "none"}
+    others |= {"order": "left", "lead": "none", "unknown": "skip"}
     assert set(others) == set(Policy().as_dict())
     assert len({Policy().key} | {Policy().but(**{k: v}).key for k, v in others.items()}) == len(others) + 1
 

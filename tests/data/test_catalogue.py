@@ -104,12 +104,15 @@ def test_every_dataset_has_its_published_size_and_checksum(
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", SIZES)
-def test_no_stimulus_stands_twice_or_is_unclean(name: str, published: Callable[[str], Path]) -> None:
+def test_no_stimulus_stands_twice_and_texts_are_as_published(
+    name: str, published: Callable[[str], Path]
+) -> None:
     published(load_entries()[name].folder)
     items = read_items(name)
     assert items.select("item", "condition").is_unique().all()
-    texts = items["text"]
-    assert not texts.str.contains(r"^\s|\s$|\s\s|^$").any()
+    unclean = items["text"].str.contains(r"^\s|\s$|\s\s|^$").sum()
+    # Doubled spaces change GPT-2's tokens, so that they are not mended behind the reader's back.
+    assert unclean == (18 if name == "crows_pairs" else 0)
 
 
 @pytest.mark.data

@@ -171,7 +171,7 @@ def test_head_and_source_are_read_no_more_often_than_needed(make: Callable[[str]
     )
     lm.score(SENTENCES, context=CONTEXT)
     assert sources == [1]
-    assert lm.engine.reader.picker.sparse
+    assert lm.engine.reader.picker.site == "output"
 
 
 def test_scores_do_not_depend_on_the_batch(make: Callable[[str], Path]) -> None:

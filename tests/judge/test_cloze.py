@@ -37,7 +37,13 @@ def test_matching_is_exact() -> None:
 
 
 def test_the_margin_counts_ranks_and_is_unknown_where_the_target_is() -> None:
-    judged = judge_cloze(FRAMES, targets=["aff", "neg"], tops=(5,))
+    judged = judge_cloze(FRAMES, targets=["aff", "neg"], windows={"top5": (0, 5)})
     assert judged["margin"].to_list()[0] == 3.5  # rank 2 of 5
     assert math.isnan(judged["margin"].to_list()[1])
     assert rank_targets(FRAMES)["rank"].to_list() == [2, None, 6, None]
+
+
+def test_windows_may_begin_behind_the_first_prediction() -> None:
+    judged = judge_cloze(FRAMES, targets=["aff"], change=["aff", "neg"], windows={"top1": (1, 2)}, first=1)
+    assert judged.filter(rule="top1")["passed"].to_list() == [1.0, 0.0]
+    assert judged.filter(rule="sensitivity")["passed"].to_list() == [0.0, 1.0]

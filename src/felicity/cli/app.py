@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli import data, measures, models
+from felicity.cli import data, measures, models, syntaxgym, train
+from felicity.cli.bias import bias
 from felicity.cli.compare import compare
 from felicity.cli.count import count
 from felicity.cli.export import export
@@ -14,8 +15,10 @@ from felicity.cli.fit import fit
 from felicity.cli.generate import generate
 from felicity.cli.judge import judge
 from felicity.cli.power import power
+from felicity.cli.replay import replay
 from felicity.cli.report import report
 from felicity.cli.run import run
+from felicity.cli.topics import topics
 from felicity.core.errors import FelicityError
 
 BAD_INPUT = 2
@@ -64,9 +67,14 @@ app.command()(count)
 app.command()(compare)
 app.command()(fit)
 app.command()(power)
+app.command()(bias)
+app.command()(replay)
 app.add_typer(data.app, name="data")
+app.add_typer(syntaxgym.app, name="syntaxgym")
 app.add_typer(models.app, name="models")
 app.add_typer(measures.app, name="measures")
+app.add_typer(train.app, name="train")
+models.app.command()(topics)
 
 
 def main() -> None:

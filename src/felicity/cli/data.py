@@ -26,7 +26,8 @@ def ls(json: Json = False) -> None:
     from felicity.data.catalogue import list_datasets
 
     rows = list_datasets()
-    print_json(rows) if json else print_rows(rows)
+    shown = [{"name": row["name"], "title": row["title"]} for row in rows]
+    print_json(rows) if json else print_rows(shown)
 
 
 @app.command()

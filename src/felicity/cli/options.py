@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ModelName = Annotated[
     str,
     typer.Option(
-        "--model", "-m", help="A model: smollm2, a folder, a hub name, a .gguf file, or openai:NAME."
+        "--model", "-m", help="smollm2, a folder, a hub name, a .gguf or .arpa file, or openai:NAME."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]

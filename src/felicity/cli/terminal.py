@@ -12,7 +12,9 @@ from rich.table import Table
 if TYPE_CHECKING:
     import polars as pl
 
-out = Console(highlight=False, soft_wrap=False)
+# Into a file or a pipe nothing is folded: a program, or `less -S`, may be reading.
+PIPE_WIDTH = 240
+out = Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 err = Console(stderr=True, highlight=False)
 
 

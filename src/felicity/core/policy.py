@@ -18,6 +18,7 @@ Overflow = Literal["error", "drop"]
 Pll = Literal["auto", "word_l2r", "original"]
 Seq2Seq = Literal["auto", "target", "span", "words"]
 Order = Literal["auto", "both", "left"]
+Unknown = Literal["auto", "score", "skip", "refuse"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "seam": get_args(Seam),
@@ -27,6 +28,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "pll": get_args(Pll),
     "seq2seq": get_args(Seq2Seq),
     "order": get_args(Order),
+    "unknown": get_args(Unknown),
 }
 
 
@@ -58,6 +60,8 @@ class Policy:
         it (`left`).
     lead: XLNet: the text that stands before everything; `auto` is a paragraph that comes with
         felicity, `none` is nothing, anything else is that text.
+    unknown: models of words (n-gram, LSTM, TDLM): a word the model does not know is scored as its unknown
+        word (`score`, what `auto` is), left out of every sum (`skip`), or stops the work (`refuse`).
     """
 
     bos: str = "auto"
@@ -71,6 +75,7 @@ class Policy:
     seq2seq: Seq2Seq = "auto"
     order: Order = "auto"
     lead: str = "auto"
+    unknown: Unknown = "auto"
 
     def __post_init__(self) -> None:
         for field, choices in CHOICES.items():

@@ -114,6 +114,20 @@ REGIONS: Schema = {
     "n_tokens": pl.UInt32(),
 }
 
+# The likeliest words for each frame; `rank` is the target's among them, `dropped` how many likelier
+# tokens were no text by themselves.
+CLOZE: Schema = {
+    "item": TEXT,
+    "suite": TEXT,
+    "phenomenon": TEXT,
+    "condition": TEXT,
+    "frame": TEXT,
+    "target": TEXT,
+    "rank": pl.UInt32(),
+    "predictions": pl.List(pl.String()),
+    "dropped": pl.UInt32(),
+}
+
 # Scores against ratings; `level` is `all`, `suite` or `phenomenon`.
 CORRELATIONS: Schema = {
     "measure": TEXT,

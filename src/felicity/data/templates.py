@@ -3,7 +3,8 @@
 {sentence|head}        all words but the last        {sentence|last}   the last word
 {item|before:-}        what stands before the mark   {item|after:-}    what stands behind it
 {expected|first}       the first of a|b|c            {bias|sign}       positive, negative or zero
-{context|tabs}         tabs become spaces            {isHigh|map:side} looked up in the entry's maps
+{context|tabs}         tabs become spaces            {context|strip}   no space around it
+{isHigh|map:side}      looked up in the entry's maps
 {context|article:target}   `(a|an)` as the field `target` needs it
 """
 
@@ -52,15 +53,14 @@ def list_fields(template: str) -> list[str]:
 
 
 def fill_template(template: str, row: Row, maps: Maps) -> str:
-    """The template with the row's cells in it, doubled spaces made single.
+    """The template with the row's cells in it, as they stand in the file.
 
     Raises Unfit where a cell is empty, not text, or not what a filter needs.
 
     >>> fill_template("{s|head}", {"s": "A cat is an animal"}, {})
     'A cat is an'
     """
-    filled = PART.sub(lambda part: _fill(part, row, maps), template)
-    return " ".join(filled.split())
+    return PART.sub(lambda part: _fill(part, row, maps), template)
 
 
 def _fill(part: re.Match[str], row: Row, maps: Maps) -> str:
@@ -93,7 +93,7 @@ def _cell(row: Row, name: str) -> str:
         raise Unfit(f"'{name}' is empty")
     if not isinstance(cell, str):
         raise Unfit(f"'{name}' is not text")
-    return cell.strip()
+    return cell
 
 
 def _head(text: str, _: str, name: str) -> str:
@@ -127,5 +127,6 @@ FILTERS: dict[str, Callable[[str, str, str], str]] = {
     "after": _side(2),
     "first": lambda text, _, __: text.split("|")[0],
     "sign": _sign,
+    "strip": lambda text, _, __: text.strip(),
     "tabs": lambda text, _, __: text.replace("\t", " "),
 }

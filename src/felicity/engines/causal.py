@@ -33,7 +33,7 @@ from felicity.engines.vocabulary import find_word_begins
 
 CHUNK = 8192
 # Logits kept at once: a large vocabulary makes smaller passes.
-LOGITS = 1 << 26
+LOGITS = 1 << 27
 
 
 class CausalEngine:

@@ -1,10 +1,12 @@
 """Trust, but verify: whether a model's trie numbers are its plain numbers, found out on loading it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from felicity.engines.activations import fuse_activations
 from felicity.engines.batches import plan_batches, score_batch
 from felicity.engines.encoding import Encoded
 from felicity.engines.passes import TreeModel
@@ -46,22 +48,29 @@ class Check:
 
 def check_tree(model: Any, tokenizer: Any, *, window: int, dtype: str) -> Check:
     """Score a few sentences both ways, one of them longer than what the model's layers look back."""
+    take_back: Callable[[], None] = no_change
     try:
         tree = TreeModel.wrap(model)
         encoded = build_sample(tokenizer, window=window, reach=_reach(tree))
         plain = score_plainly(model, encoded)
+        take_back = fuse_activations(model)
         found = np.full_like(plain, np.nan)
-        for sequences, values in score_trie(
-            tree, encoded, np.zeros(len(encoded), dtype=bool), SHAPE, Reader()
-        ):
-            found[encoded.places(sequences, encoded.wanted)] = values["logprob"]
+        nothing = np.zeros(len(encoded), dtype=bool)
+        for sequences, records in score_trie(tree, encoded, nothing, SHAPE, Reader()):
+            found[encoded.places(sequences, encoded.wanted)] = records["logprob"]
     except REFUSALS as error:
+        take_back()
         reason = " ".join(str(error).split())[:120]
         return Check(None, f"the model takes no tree mask ({type(error).__name__}: {reason})")
     difference = float(np.max(np.abs(found - plain)[encoded.wanted], initial=0.0))
     if not difference <= TOLERANCE[dtype]:
+        take_back()
         return Check(None, f"trie and plain numbers differ by {difference:.2g} nats")
     return Check(tree, f"trie and plain numbers agree within {difference:.1g} nats")
+
+
+def no_change() -> None:
+    """Nothing to take back."""
 
 
 def score_plainly(model: Any, encoded: Encoded, *, budget: int = 2048) -> np.ndarray:

@@ -13,11 +13,14 @@ from felicity.engines.describe import ModelDescription, describe_model
 from felicity.engines.devices import Compute, choose_device, prepare_dtype
 from felicity.engines.loading import load_tokenizer
 from felicity.engines.masked import MASKED
+from felicity.engines.ngram.engine import NgramEngine
 from felicity.engines.progress import Progress
 from felicity.engines.seq2seq import Seq2SeqEngine
 from felicity.engines.served.opening import FAMILY, open_served
 from felicity.engines.served.settings import Serving, is_served, refuse_compute, refuse_for_local
 from felicity.engines.sources import ModelSource, resolve_source
+from felicity.engines.trained.engine import TrainedEngine
+from felicity.engines.words.opening import describe_words, load_word_tokenizer
 from felicity.engines.xlnet import XLNET
 
 # Families in the order in which they claim a model: some are in several of transformers' lists, as BART is.
@@ -31,7 +34,14 @@ BY_TYPE = ("seq2seq", "masked", "causal")
 # How the class of a model that brings its own code tells its family.
 ENDINGS = {"ForCausalLM": "causal", "LMHeadModel": "causal", "ForMaskedLM": "masked"}
 # Fields of the policy that only some families have a use for; for others they are `auto`.
-USES = {"masked": ("pll",), "xlnet": ("pll", "order", "lead"), "seq2seq": ("seq2seq",)}
+USES = {
+    "masked": ("pll",),
+    "xlnet": ("pll", "order", "lead"),
+    "seq2seq": ("seq2seq",),
+    "ngram": ("unknown",),
+    "lstm": ("unknown",),
+    "tdlm": ("unknown",),
+}
 # Predicts in any order, so it is with transformers' causal models but of no such family.
 PERMUTED = "xlnet"
 
@@ -49,6 +59,9 @@ ENGINES.register("causal", CausalEngine)
 ENGINES.register("masked", partial(ClozeEngine, way=MASKED))
 ENGINES.register("seq2seq", Seq2SeqEngine)
 ENGINES.register("xlnet", partial(ClozeEngine, way=XLNET))
+ENGINES.register("ngram", NgramEngine)
+ENGINES.register("lstm", TrainedEngine)
+ENGINES.register("tdlm", TrainedEngine)
 
 
 def open_engine(
@@ -72,8 +85,12 @@ def open_engine(
     if compute.device not in ("auto", "cpu"):
         choose_device(compute.device)
     source = resolve_source(spec, progress=progress)
-    description = describe_model(source.folder)
-    family = find_family(description)
+    if source.origin == "words":
+        description = describe_words(source.folder)
+        family = description.model_type
+    else:
+        description = describe_model(source.folder)
+        family = find_family(description)
     if family not in ENGINES:
         raise NotPossible(
             f"'{source.name}' is a {description.architecture}; felicity scores {', '.join(ENGINES)} models."
@@ -89,6 +106,8 @@ def open_tokenizer(spec: str, *, progress: Progress | None = None) -> Any:
     if is_served(spec):
         raise NotPossible(f"The tokenizer of '{spec}' is behind a server; give -m the model's files.")
     source = resolve_source(spec, progress=progress)
+    if source.origin == "words":
+        return load_word_tokenizer(source.folder)
     return load_tokenizer(source.folder, name=source.name)
 
 

@@ -42,7 +42,7 @@ class Reader:
         with torch.inference_mode():
             for begin in range(0, len(distinct), ROWS):
                 first, last = np.searchsorted(place, (begin, begin + ROWS))
-                part = logits[torch.from_numpy(distinct[begin : begin + ROWS]).to(logits.device)].float()
+                part = _take(logits, distinct[begin : begin + ROWS]).float()
                 rows = torch.from_numpy(place[first:last] - begin).to(part.device)
                 targets = torch.from_numpy(target[first:last]).to(part.device)
                 self._read(part, rows, targets, found[first:last])
@@ -52,18 +52,27 @@ class Reader:
         """Everything is normalized in float32 over the whole vocabulary."""
         import torch
 
-        total = logits.logsumexp(dim=1)
-        picked = logits[rows, targets]
-        found["logprob"] = (picked - total[rows]).cpu().numpy()
+        logprobs = logits.log_softmax(dim=1)
+        found["logprob"] = logprobs[rows, targets].cpu().numpy()
         if self.more.rank:
-            found["rank"] = (logits[rows] > picked[:, None]).sum(dim=1).cpu().numpy() + 1
+            higher = logits[rows] > logits[rows, targets][:, None]
+            found["rank"] = higher.sum(dim=1).cpu().numpy() + 1
         if self.more.entropy:
-            logprobs = logits - total[:, None]
             found["entropy"] = torch.special.entr(logprobs.exp()).sum(dim=1)[rows].cpu().numpy()
         if self.more.top:
-            top = logits.topk(self.more.top, dim=1)
+            top = logprobs.topk(self.more.top, dim=1)
             found["top_token"] = top.indices[rows].cpu().numpy()
-            found["top_logprob"] = (top.values - total[:, None])[rows].cpu().numpy()
+            found["top_logprob"] = top.values[rows].cpu().numpy()
         if self.begins is not None and self.more.boundary:
             begins = torch.from_numpy(self.begins).to(logits.device)
-            found["boundary"] = (logits[:, begins].logsumexp(dim=1) - total)[rows].cpu().numpy()
+            found["boundary"] = logprobs[:, begins].logsumexp(dim=1)[rows].cpu().numpy()
+
+
+def _take(logits: Any, rows: np.ndarray) -> Any:
+    """These rows; neighbours without copying them."""
+    import torch
+
+    first, last = int(rows[0]), int(rows[-1])
+    if last - first + 1 == len(rows):
+        return logits[first : last + 1]
+    return logits[torch.from_numpy(rows).to(logits.device)]

@@ -1,7 +1,8 @@
 """From what `-m` was given to a folder that transformers can load.
 
-A source is the built-in model's name, a folder, a `.gguf` file, the name of a kept model (see
-`felicity models ls`), or the name of a model on the hub, with `@revision` where one is wanted.
+A source is the built-in model's name, a folder (also one of `felicity train`), a `.gguf` file, an n-gram
+file (ARPA or KenLM), the name of a kept model (see `felicity models ls`), or the name of a model on the
+hub, with `@revision` where one is wanted.
 """
 
 import re
@@ -20,8 +21,9 @@ from felicity.engines.gguf_model import RECIPE, convert_gguf, room_for
 from felicity.engines.hub import HubName, fetch_from_hub, find_on_disk, hub_models
 from felicity.engines.progress import Progress, no_progress
 from felicity.engines.store import is_whole, keep_model, kept_models, model_store, read_record
+from felicity.engines.words.files import is_word_model, names_ngram, word_model_name
 
-Origin = Literal["default", "folder", "hub", "gguf"]
+Origin = Literal["default", "folder", "hub", "gguf", "words"]
 
 SHORT_DIGEST = 8
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?(@[\w./-]+)?")
@@ -33,8 +35,9 @@ SLIP = 0.8
 class ModelSource:
     """Where a model's files are and how they came there.
 
-    name: short, fit for file names. spec: what the user gave. details: what a manifest should tell:
-    `source`, `sha256` and `notes` of a converted model, `commit` of one from the hub.
+    name: short, fit for file names. spec: what the user gave. folder: of n-gram models, the file.
+    details: what a manifest should tell: `source`, `sha256` and `notes` of a converted model, `commit` of
+    one from the hub.
     """
 
     name: str
@@ -62,11 +65,16 @@ def resolve_source(spec: str, *, download: bool = True, progress: Progress | Non
         check_folder(path)
         whole = path.resolve()
         return ModelSource(name=short_name(whole.name), spec=spec, folder=whole, origin="folder")
+    if kind == "words":
+        name = short_name(word_model_name(path))
+        return ModelSource(name=name, spec=spec, folder=path.resolve(), origin="words")
     if kind == "gguf":
         return _resolve_gguf(spec, path, say)
     if kind == "file":
-        raise BadInput(f"{spec} is no model: give -m the folder that holds the model, or a .gguf file.")
-    if not HUB_NAME.fullmatch(spec) or path.suffix.lower() == ".gguf":
+        raise BadInput(
+            f"{spec} is no model: give -m the folder that holds the model, or a .gguf, ARPA or KenLM file."
+        )
+    if not HUB_NAME.fullmatch(spec) or path.suffix.lower() == ".gguf" or names_ngram(path.name):
         raise BadInput(f"There is no model folder or file '{spec}'; see `felicity models ls`.")
     if is_whole(model_store() / spec, recipe=RECIPE):
         return _kept(model_store() / spec, name=spec, spec=spec, origin="gguf")
@@ -143,6 +151,8 @@ def _known_names() -> list[str]:
 
 def _kind_of(path: Path) -> str:
     try:
+        if path.exists() and is_word_model(path):
+            return "words"
         if path.is_dir():
             return "folder"
         if path.is_file():

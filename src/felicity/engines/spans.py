@@ -27,7 +27,7 @@ class Shape:
 
     row: int = 128
     window: int = 512
-    batch: int = 1024
+    batch: int = 2048
     chain: int = 32
 
 

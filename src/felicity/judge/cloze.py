@@ -3,15 +3,17 @@
 Works on predictions from anywhere: an engine that fills frames, or a file that someone else published.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from felicity.core.schemas import JUDGEMENTS
 
 MEASURE = "cloze"
-TOP = (1, 5, 10, 20)
 MAIN = "top5"
+# Where in the list of predictions each rule looks: from, and up to but not with.
+Windows = Mapping[str, tuple[int, int]]
+TOP: Windows = {"top1": (0, 1), "top5": (0, 5), "top10": (0, 10), "top20": (0, 20)}
 
 
 def judge_cloze(
@@ -19,33 +21,33 @@ def judge_cloze(
     *,
     targets: Sequence[str],
     change: Sequence[str] = (),
-    tops: Sequence[int] = TOP,
+    windows: Windows = TOP,
+    first: int = 0,
 ) -> pl.DataFrame:
-    """One judgement per frame and k (`top1`, `top5`, ...), and per item one of `sensitivity`.
+    """One judgement per frame and window (`top1`, `top5`, ...), and per item one of `sensitivity`.
 
     `frames` has item, suite, phenomenon, condition, target and the list `predictions`, likeliest first.
-    Top-k is judged of the conditions in `targets`. Sensitivity is whether the likeliest word differs
-    between the two conditions in `change`. The margin of top-k is k less the target's rank, plus one
-    half; it is not a number where the target is not among the predictions at all. Matching is exact.
+    Top-k is judged of the conditions in `targets`. Sensitivity is whether the likeliest word, at place
+    `first`, differs between the two conditions in `change`. The margin of top-k is k less the target's
+    rank, plus one half; it is not a number where the target is not found. Matching is exact.
     """
     labels = ("item", "suite", "phenomenon")
     judged: list[dict[str, object]] = []
     firsts: dict[tuple[str, ...], dict[str, str]] = {}
-    for row in rank_targets(frames).iter_rows(named=True):
+    for row in frames.iter_rows(named=True):
         of = tuple(row[name] for name in labels)
+        words = row["predictions"]
         if row["condition"] in change:
-            words = row["predictions"]
-            firsts.setdefault(of, {})[row["condition"]] = words[0] if words else ""
+            firsts.setdefault(of, {})[row["condition"]] = words[first] if len(words) > first else ""
         if row["condition"] in targets:
-            rank = row["rank"]
-            margins = [float("nan") if rank is None else k + 0.5 - rank for k in tops]
-            judged += [
-                _row(of, f"top{k}", margin > 0, margin) for k, margin in zip(tops, margins, strict=True)
-            ]
+            for rule, (start, stop) in windows.items():
+                found = row["target"] in words[start:stop]
+                margin = stop - words.index(row["target"], start) - 0.5 if found else float("nan")
+                judged.append(_row(of, rule, found, margin))
     for of, seen in firsts.items():
         if len(seen) == 2:
-            first, second = seen.values()
-            judged.append(_row(of, "sensitivity", first != second, float("nan")))
+            one, other = seen.values()
+            judged.append(_row(of, "sensitivity", one != other, float("nan")))
     return pl.DataFrame(judged, schema=JUDGEMENTS)
 
 

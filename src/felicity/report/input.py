@@ -50,6 +50,8 @@ class ReportInput:
     estimates: pl.DataFrame
     audit: pl.DataFrame
     contexts: pl.DataFrame = field(default_factory=lambda: empty_table(CONTEXTS))
+    regions: pl.DataFrame | None = None
+    correlations: pl.DataFrame | None = None
 
     def __post_init__(self) -> None:
         for name, schema in TABLES.items():

@@ -10,6 +10,7 @@ from felicity.core.files import replacing
 from felicity.report import wording
 from felicity.report.cases import pick_uncertain, pick_wrong, read_cases
 from felicity.report.drawing import draw_inline, draw_png, draw_svg
+from felicity.report.extras import Extra, build_extras
 from felicity.report.facts import read_command, read_date, read_facts, read_name
 from felicity.report.figures import Figure, build_figures
 from felicity.report.input import ReportInput
@@ -25,7 +26,8 @@ def write_report(report: ReportInput, folder: Path) -> Path:
 
     Each file is whole or absent. Raises FelicityError where the folder cannot be written.
     """
-    figures = build_figures(report, heading=_heading(report))
+    extras = build_extras(report, heading=_heading(report))
+    figures = _all_figures(report, extras)
     for figure in figures.values():
         slide = figure.slide()
         with replacing(folder / "figures" / f"{figure.name}.svg") as part:
@@ -34,20 +36,31 @@ def write_report(report: ReportInput, folder: Path) -> Path:
             part.write_bytes(draw_png(slide))
     page = folder / "report.html"
     with replacing(page) as part:
-        part.write_text(_fill(report, figures), encoding="utf-8")
+        part.write_text(_fill(report, figures, extras), encoding="utf-8")
     return page
 
 
 def render_report(report: ReportInput) -> str:
     """The whole page as text: the same input gives the same bytes."""
-    return _fill(report, build_figures(report, heading=_heading(report)))
+    extras = build_extras(report, heading=_heading(report))
+    return _fill(report, _all_figures(report, extras), extras)
+
+
+def _all_figures(report: ReportInput, extras: list[Extra]) -> dict[str, Figure]:
+    figures = build_figures(report, heading=_heading(report))
+    return figures | {figure.name: figure for extra in extras for figure in extra.figures}
 
 
 def _heading(report: ReportInput) -> str:
     return f"{read_name(report.manifest, 'model')} on {read_name(report.manifest, 'dataset')}"
 
 
-def _fill(report: ReportInput, figures: dict[str, Figure]) -> str:
+def _fill(report: ReportInput, figures: dict[str, Figure], extras: list[Extra]) -> str:
+    return render_template("report.html.j2", _content(report) | {"extras": extras}, figures)
+
+
+def render_template(name: str, content: dict[str, Any], figures: dict[str, Figure]) -> str:
+    """A page of one of the templates, with its looks and its figures in it."""
     import jinja2
     from markupsafe import Markup
 
@@ -72,8 +85,8 @@ def _fill(report: ReportInput, figures: dict[str, Figure]) -> str:
             + draw_inline(figure.narrow(), label=figure.label, kind="narrow")
         )
 
-    page = environment.get_template("report.html.j2").render(
-        _content(report),
+    page = environment.get_template(name).render(
+        content,
         figures=tuple(figures),
         draw=draw,
         css=inlined("report.css"),

@@ -17,7 +17,13 @@ def audit_requests(requests: pl.DataFrame, encodings: pl.DataFrame) -> pl.DataFr
     n_tokens = int(known["n_tokens"].sum())
     longer, shorter = pairs.filter(pl.col("more") > 0), pairs.filter(pl.col("more") < 0)
     rows = [
-        _row("tokens unscored", known, "n_unscored", n_tokens, "first tokens with nothing before them"),
+        _row(
+            "tokens unscored",
+            known,
+            "n_unscored",
+            n_tokens,
+            "first tokens with nothing before them, or unknown words left out",
+        ),
         _row("tokens across the boundary", known, "n_across", n_tokens, "tokens that hold context and text"),
         _row("unknown tokens", known, "n_unknown", n_tokens, "pieces the tokenizer has no token for"),
         _items(

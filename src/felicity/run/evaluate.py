@@ -18,12 +18,13 @@ from felicity.design.plain import build_prompts, build_requests
 from felicity.measures.scoring import check_measures
 from felicity.measures.unigram import Unigram, read_unigram
 from felicity.run.audit import audit_requests, audit_rows, refuse_overlong
+from felicity.run.filling import K, fill_items
 from felicity.run.folder import EXTRAS, SHEETS, TABLES, RunFolder
 from felicity.run.manifest import build_manifest, now, refuse_other_run
 from felicity.run.model import Model, open_model
 from felicity.run.pending import fix_pending, forget_pending
 from felicity.run.precision import Noise
-from felicity.run.rules import RULES, Case, Rule, impossible_rules, prepare_items, refuse_impossible
+from felicity.run.rules import RULES, Case, Rule, impossible_rules, needs, prepare_items, refuse_impossible
 from felicity.run.scoring import Progress, read_mixed
 from felicity.run.settling import settle_run
 from felicity.run.verdicts import write_verdicts
@@ -162,6 +163,10 @@ def _evaluate(
         settled, noise = settle_run(lm, folder, prompts, case, plan.rule, seed=plan.seed)
         manifest["precision"] = {"dtype": lm.info.dtype} | settled.as_dict()
         case = replace(case, noise=noise)
+    if "fill" in needs(plan.dataset.rule):
+        fillers = fill_items(lm, plan.items)
+        case = replace(case, fillers=fillers, targets=plan.dataset.targets, change=plan.dataset.change)
+        manifest["fill"] = {"k": K, "tokens_dropped": int(fillers["dropped"].sum())}
     folder.write_parts("tokens", TOKENS, read_mixed(lm.store, prompts, lm.exact.store, case.noise.exact))
     finish_run(folder, manifest, plan, case)
     forget_pending(folder)
@@ -197,6 +202,10 @@ def report_run(run: Run, path: str | Path) -> Path:
     from felicity.report.page import write_report
 
     needed = ("items", "contexts", "requests", "tokens", "scores", "judgements", "estimates", "audit")
-    return write_report(
-        ReportInput(manifest=run.manifest, **{name: run[name] for name in needed}), Path(path)
+    report = ReportInput(
+        manifest=run.manifest,
+        regions=run.tables.get("regions"),
+        correlations=run.tables.get("correlations"),
+        **{name: run[name] for name in needed},
     )
+    return write_report(report, Path(path))

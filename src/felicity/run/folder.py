@@ -12,6 +12,7 @@ from felicity.core.errors import BadInput, FelicityError
 from felicity.core.files import disk_errors, read_text, replacing
 from felicity.core.schemas import (
     AUDIT,
+    CLOZE,
     CONTEXTS,
     CORRELATIONS,
     ESTIMATES,
@@ -39,7 +40,7 @@ TABLES: dict[str, Schema] = {
 SHEETS: dict[str, Schema] = {"estimates": ESTIMATES, "audit": AUDIT}
 # Tables that only some rules make.
 EXTRA_SHEETS: dict[str, Schema] = {"correlations": CORRELATIONS}
-EXTRAS: dict[str, Schema] = {"predictions": JUDGEMENTS, "regions": REGIONS} | EXTRA_SHEETS
+EXTRAS: dict[str, Schema] = {"predictions": JUDGEMENTS, "regions": REGIONS, "fillers": CLOZE} | EXTRA_SHEETS
 
 
 @dataclass(frozen=True)

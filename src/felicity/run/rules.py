@@ -11,6 +11,8 @@ from felicity.core.errors import NotPossible
 from felicity.core.registry import Registry
 from felicity.core.units import NATS_PER_BIT
 from felicity.design.crossing import cross_targets
+from felicity.judge.cloze import MAIN, judge_cloze
+from felicity.judge.cloze import MEASURE as CLOZE
 from felicity.judge.contrasts import judge_contrasts
 from felicity.judge.formulas import MEASURE as SURPRISAL
 from felicity.judge.formulas import judge_formulas
@@ -38,6 +40,9 @@ class Case:
     noise: Noise
     contrasts: tuple[Contrast, ...] = (PAIR,)
     unigram: Unigram | None = None
+    fillers: pl.DataFrame | None = None
+    targets: tuple[str, ...] = ()
+    change: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +106,20 @@ def _score_shared(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
     yield score_shared(case.requests, tokens, errors=errors)
 
 
+def _score_targets(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
+    for tokens in parts:
+        scores = score_measures(tokens, ("lp",), noise=case.noise.of(tokens["request"])).scores
+        yield scores.with_columns(pl.lit(CLOZE).alias("measure"))
+
+
+def _judge_cloze(case: Case, _: pl.DataFrame, __: Callable[[], Parts]) -> Verdicts:
+    if case.fillers is None:
+        raise NotPossible("The rule 'cloze' judges words for blanks; none were asked for.")
+    single = judge_cloze(case.fillers, targets=case.targets, change=case.change)
+    main = single.filter(pl.col("rule") == MAIN)
+    return Verdicts(judgements=main, predictions=single, tables={"fillers": case.fillers})
+
+
 def _judge_contrasts(case: Case, scores: pl.DataFrame, _: Callable[[], Parts]) -> Verdicts:
     judgements = judge_contrasts(case.items, case.requests, scores, case.contrasts)
     return Verdicts(judgements=judgements, predictions=judgements if len(case.contrasts) > 1 else None)
@@ -152,6 +171,24 @@ RULES.register(
     "rating",
     Rule(meaning="agreement with ratings", score=_score_measures, judge=_judge_ratings, exact=True),
 )
+
+
+RULES.register(
+    "cloze",
+    Rule(
+        meaning="whether the target is among the likeliest words",
+        score=_score_targets,
+        judge=_judge_cloze,
+        measures=(CLOZE,),
+        fixed=True,
+        exact=True,
+    ),
+)
+
+
+def needs(rule: str) -> tuple[str, ...]:
+    """What a rule asks of an engine beyond scores."""
+    return (NEEDS[rule],) if rule in NEEDS else ()
 
 
 def impossible_rules(can: Collection[str]) -> list[str]:

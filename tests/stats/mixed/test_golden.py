@@ -60,6 +60,32 @@ def test_huynh_study_2_on_the_model_frame(published: Find) -> None:
     assert model.criterion <= expected["criterion"] + 1e-6
 
 
+def test_huynh_study_2_from_the_raw_ratings(published: Find) -> None:
+    # The frequency list lacks one rated verb, 'charmed'; the study's frame has a count of 311 for it.
+    frequency = pl.read_csv(published("huynh2022/verb_bias_frequency.csv")).select("verb", "FREQcount")
+    stimuli = pl.read_csv(published("huynh2022/experiment2_selection.csv")).select(
+        "idx", "verb", "item", "bias"
+    )
+    ratings = pl.read_csv(published("huynh2022/ratings_long_anonymous.csv")).filter(pl.col("selected") == 1)
+    frame = ratings.join(stimuli, on="idx").join(frequency, on="verb", how="left")
+    frame = frame.with_columns(
+        strength=pl.col("bias").abs(), lg=(pl.col("FREQcount").fill_null(311.0) + 1.0).log10()
+    )
+    formula = "rating ~ center(strength) * scale(lg) + (1 | idx) + (1 | participant) + (1 | item)"
+    model = fit_lmm(formula, frame)
+    rows = {row["term"]: row for row in model.fixed.to_dicts()}
+    # Protocol 5.
+    expected = {
+        "center(strength)": (0.003303, 0.001362, 0.0155),
+        "scale(lg)": (-0.12108, 0.03813, 0.00154),
+        "center(strength):scale(lg)": (-0.006144, 0.001284, 2.0e-6),
+    }
+    for term, (estimate, se, p) in expected.items():
+        assert rows[term]["estimate"] == pytest.approx(estimate, rel=2e-4)
+        assert rows[term]["se"] == pytest.approx(se, rel=5e-4)
+        assert rows[term]["p"] == pytest.approx(p, rel=1e-2)
+
+
 def test_binomial_model_of_counts(published: Find) -> None:
     expected = golden(published, "sinha_like_glmm")
     frame = pl.read_csv(published("lme4/sinha_like_counts.csv.gz"))

@@ -1,0 +1,118 @@
+"""felicity bias: does accuracy hang on which sentence of a pair is longer?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from felicity.cli.options import Bad, From, Good, Json, Phenomenon, Quiet, Suite, build_columns
+from felicity.cli.terminal import out, print_json, print_rows
+
+if TYPE_CHECKING:
+    from felicity.studies.bias_run import BiasStudy
+
+
+def bias(
+    dataset: Annotated[
+        str, typer.Argument(metavar="DATASET", help="A dataset of pairs, or a file of pairs.")
+    ],
+    model: Annotated[
+        list[str],
+        typer.Option(
+            "--model",
+            "-m",
+            help="A model, or a folder with nothing but a tokenizer; may be given several times.",
+        ),
+    ],
+    measure: Annotated[
+        list[str] | None, typer.Option(help="A measure; may be given several times.  [default: lp]")
+    ] = None,
+    score: Annotated[
+        bool, typer.Option(help="Score with models that have weights; --no-score only splits.")
+    ] = True,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write.  [default: runs/DATASET-bias]")
+    ] = None,
+    sample: Annotated[int | None, typer.Option(help="Only that many items of each suite.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sample and the bootstrap.")] = 0,
+    source: From = None,
+    good: Good = "good",
+    bad: Bad = "bad",
+    suite: Suite = None,
+    phenomenon: Phenomenon = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Split pairs by token length and show accuracy within each split.
+
+    A is the acceptable sentence, U the unacceptable one; the splits are A=U, A>U and A<U under each
+    model's own tokenizer. A measure that is not biased by length is as accurate in one split as in
+    another. Writes splits.csv (every suite), curves.csv (accuracy by difference in length) and
+    report.html.
+
+    \b
+    Examples:
+      felicity bias crows_pairs -m ./gpt2-tokenizer -m ./bert-tokenizer
+      felicity bias blimp -m smollm2 --sample 20 --measure lp --measure mean_lp --measure pen_lp
+      felicity bias my_pairs.csv -m smollm2 --json
+    """
+    from felicity.cli.terminal import err
+    from felicity.studies.bias_run import study_bias, write_bias
+
+    study = study_bias(
+        dataset,
+        model,
+        measures=measure or ["lp"],
+        columns=build_columns(good, bad, suite, phenomenon),
+        folder=source,
+        sample=sample,
+        seed=seed,
+        score=score,
+    )
+    folder = output or Path("runs") / f"{Path(dataset).name.split('.')[0]}-bias"
+    written = write_bias(study, folder)
+    if json:
+        print_json(_as_json(study, written))
+        return
+    for name, how in study.models.items():
+        if how != "scored" and not quiet:
+            err.print(f"{name}: {how}, so there are splits but no accuracies.", soft_wrap=True, markup=False)
+    _print_splits(study)
+    out.print("\n" + "\n".join(str(path) for path in written), soft_wrap=True, markup=False)
+
+
+def _as_json(study: "BiasStudy", written: list[Path]) -> dict[str, Any]:
+    return {
+        "dataset": study.dataset,
+        "models": study.models,
+        "files": [str(path) for path in written],
+        "splits": study.splits.to_dicts(),
+        "curves": study.curves.to_dicts(),
+    }
+
+
+def _print_splits(study: "BiasStudy") -> None:
+    from felicity.studies.bias import EVERYTHING, SPLITS
+
+    rows = []
+    whole = study.splits.filter(suite=EVERYTHING)
+    for (model, measure), part in whole.group_by("model", "measure", maintain_order=True):
+        row: dict[str, Any] = {"model": model, "measure": measure or ""}
+        for cell in part.iter_rows(named=True):
+            row[f"n {cell['split']}"] = cell["n"]
+        if measure:
+            row |= {cell["split"]: _accuracy(cell) for cell in part.iter_rows(named=True)}
+        else:
+            row |= dict.fromkeys(SPLITS, "")
+        rows.append(row)
+    print_rows(rows, right=tuple(f"n {split}" for split in SPLITS) + SPLITS)
+    uneven = study.splits.filter((study.splits["split"] != SPLITS[0]) & (study.splits["n"] > 0))
+    suites = uneven.filter(uneven["suite"] != EVERYTHING)["suite"].n_unique()
+    of = study.splits.filter(study.splits["suite"] != EVERYTHING)["suite"].n_unique()
+    out.print(f"\n{suites} of {of} suites have pairs of unequal length under at least one of them.")
+
+
+def _accuracy(cell: dict[str, Any]) -> str:
+    if cell["accuracy"] is None:
+        return "N/A"
+    return f"{100 * cell['accuracy']:.1f} ({100 * cell['low']:.1f} to {100 * cell['high']:.1f})"

@@ -1,0 +1,75 @@
+"""felicity replay: someone else's numbers, judged and reported without a model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from felicity.cli.options import Json
+from felicity.cli.terminal import err, out, print_accuracy, print_json
+
+
+def replay(
+    source: Annotated[
+        Path, typer.Argument(metavar="SOURCE", help="A table of numbers, or a folder of predictions.")
+    ],
+    dataset: Annotated[
+        str | None, typer.Option(help="The dataset that the numbers are about, where SOURCE does not say.")
+    ] = None,
+    good: Annotated[
+        str, typer.Option(help="The condition that should score highest, where no dataset says it.")
+    ] = "good",
+    leave_out: Annotated[
+        list[str] | None, typer.Option(help="A suite to leave out; may be given several times.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Run folder.  [default: runs/SOURCE-replayed]")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
+    json: Json = False,
+) -> None:
+    """Judge, estimate and report numbers that someone else computed.
+
+    SOURCE is a table (.csv, .tsv, .jsonl, .parquet, also gzipped) with the columns item, condition and
+    value (scores, higher is better; also measure, suite, phenomenon), with item, condition, region and
+    value (surprisals in bits of a suite's regions), with suite, item and correct (the results of
+    SyntaxGym), or with UID and accuracies (BLiMP's summaries); or a file or folder of cloze predictions
+    (a list of words a line), which are read as published and corrected. Where there are several models,
+    each is a measure of the run.
+
+    \b
+    Examples:
+      felicity replay scores.csv --dataset blimp
+      felicity replay syntaxgym_results_gpt-2-pretrained_.csv.gz --leave-out nn-nv-rpl
+      felicity replay models_summary.jsonl -o runs/blimp-published
+      felicity replay predictions/ROLE-1500 --json
+    """
+    from felicity.run.evaluate import report_run
+    from felicity.studies.replay import leave_out as drop
+    from felicity.studies.replay import write_replay
+    from felicity.studies.replay_forms import replay_file
+
+    replayed = drop(replay_file(source, dataset=dataset, good=good), leave_out or [])
+    name = source.resolve().name.split(".")[0]
+    folder = output or Path("runs") / f"{name}-replayed"
+    done = write_replay(replayed, source, folder, seed=seed)
+    page = report_run(done, folder) if report else None
+    if json:
+        told = {"folder": str(folder), "report": str(page) if page else None, "form": replayed.form}
+        notes = [{"note": note, "count": count, "of": of} for note, count, of in replayed.notes]
+        print_json(told | {"notes": notes, "estimates": done["estimates"].to_dicts()})
+        return
+    for note, count, of in replayed.notes:
+        err.print(f"Left out: {count:,} {note} ({of:,} in all).", soft_wrap=True, markup=False)
+    for measure in replayed.measures:
+        out.print(f"\n[bold]{measure}[/]")
+        level = "prediction" if "prediction" in done["estimates"]["level"] else "phenomenon"
+        print_accuracy(done["estimates"], level, measure=measure)
+        for shown, meaning in (("overall", "over items"), ("macro", "over suites")):
+            row = done["estimates"].filter(level=shown, measure=measure).row(0, named=True)
+            out.print(
+                f"Accuracy {meaning}: [bold]{100 * row['accuracy']:.2f}[/] "
+                f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), n {row['n']:,}"
+            )
+    out.print(f"\nRun folder: {folder}" + (f"\nReport: {page}" if page else ""), soft_wrap=True)

@@ -1,0 +1,1 @@
+"""n-gram models: estimated here, or read from ARPA and KenLM files."""

@@ -1,0 +1,90 @@
+"""Interpolated modified Kneser-Ney smoothing (Chen & Goodman 1998), for all n-grams at once.
+
+With a(.) the adjusted count (at the highest order how often an n-gram occurs, below it how many
+different words come before it; an n-gram that begins with <s> has nothing before it and keeps how often
+it occurs), the discount D(a) of its order and h' the history h without its first word,
+
+    p(w | h) = max(a(hw) - D(a(hw)), 0) / a(h.) + gamma(h) p(w | h')
+
+where gamma(h) hands on what the discounts took. Below the unigrams stands the uniform distribution over
+the vocabulary with <unk> and </s>, without <s>, which is never predicted.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from felicity.engines.ngram.counting import Grams
+from felicity.engines.words.corpus import BEGIN_ID
+
+# What KenLM uses where a corpus is too small for the formula.
+FALLBACK = (0.5, 1.0, 1.5)
+CLASSES = 3
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """Probabilities of one order's n-grams and what each hands on as a history; fallback: see FALLBACK."""
+
+    probability: np.ndarray
+    gamma: np.ndarray
+    discounts: tuple[float, ...]
+    fallback: bool
+
+
+def estimate(tables: list[Grams]) -> list[Smoothed]:
+    """The smoothed probability of every counted n-gram."""
+    smoothed: list[Smoothed] = []
+    size = len(tables[0])
+    lower = np.full(1, 1 / (size - 1))
+    gammas: list[np.ndarray] = []
+    for n, grams in enumerate(tables, start=1):
+        adjusted = _adjust(tables, n)
+        discounts, fallback = find_discounts(adjusted)
+        taken = np.array([0.0, *discounts])[np.minimum(adjusted, CLASSES)]
+        rows = len(tables[n - 2]) if n > 1 else 1
+        total = np.bincount(grams.prefix, weights=adjusted, minlength=rows)
+        handed = np.bincount(grams.prefix, weights=taken, minlength=rows)
+        # A history that nothing follows hands everything on.
+        gamma = np.divide(handed, total, out=np.ones(rows), where=total > 0)
+        own = (adjusted - taken) / total[grams.prefix]
+        probability = own + gamma[grams.prefix] * lower[grams.suffix]
+        if n == 1:
+            probability[BEGIN_ID] = 0.0
+        gammas.append(gamma)
+        smoothed.append(Smoothed(probability, np.ones(len(grams)), discounts, fallback))
+        lower = probability
+    for n in range(1, len(tables)):
+        below = smoothed[n - 1]
+        smoothed[n - 1] = Smoothed(below.probability, gammas[n], below.discounts, below.fallback)
+    return smoothed
+
+
+def find_discounts(adjusted: np.ndarray) -> tuple[tuple[float, ...], bool]:
+    """D1, D2 and D3+ from how many n-grams have an adjusted count of 1, 2, 3 and 4.
+
+    The second value says that the formula gave no usable discount and FALLBACK stands in.
+
+    >>> find_discounts(np.repeat([1, 2, 3, 4], [8, 4, 3, 2]))
+    ((0.5, 0.875, 1.6666666666666667), False)
+    """
+    n = [0, *(int((adjusted == k).sum()) for k in range(1, CLASSES + 2))]
+    if 0 in n[1:]:
+        return FALLBACK, True
+    y = n[1] / (n[1] + 2 * n[2])
+    found = tuple(k - (k + 1) * y * n[k + 1] / n[k] for k in range(1, CLASSES + 1))
+    if all(0 <= value <= k for k, value in enumerate(found, start=1)):
+        return found, False
+    return FALLBACK, True
+
+
+def _adjust(tables: list[Grams], n: int) -> np.ndarray:
+    grams = tables[n - 1]
+    if n == len(tables):
+        adjusted = grams.count.copy()
+    else:
+        before = np.bincount(tables[n].suffix, minlength=len(grams))
+        adjusted = np.where(grams.initial, grams.count, before)
+    if n == 1:
+        adjusted[BEGIN_ID] = 0
+    return np.asarray(adjusted)

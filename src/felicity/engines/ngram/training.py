@@ -1,0 +1,110 @@
+"""From a corpus to an ARPA file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from felicity.core.errors import FelicityError
+from felicity.core.files import replacing
+from felicity.core.policy import Casing
+from felicity.engines.counting import read_lines
+from felicity.engines.ngram.arpa_writing import write_part
+from felicity.engines.ngram.counting import Grams, count_ngrams
+from felicity.engines.ngram.estimation import Smoothed, estimate
+from felicity.engines.ngram.model import NgramModel, build_model
+from felicity.engines.words.corpus import (
+    BEGIN_ID,
+    UNKNOWN_ID,
+    WordCorpus,
+    encode_corpus,
+    mark_lines,
+    read_corpus,
+)
+from felicity.engines.words.cutting import Cut
+from felicity.engines.words.files import names_arpa
+
+HIGHEST_ORDER = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class NgramReport:
+    """What came of it.
+
+    ngrams: how many of each order. fallback: orders whose discounts could not be estimated.
+    perplexity: on held-out text, `</s>` counted; unknown: how many of its words the model lacks.
+    """
+
+    lines: int
+    tokens: int
+    vocabulary: int
+    ngrams: tuple[int, ...]
+    fallback: tuple[int, ...]
+    perplexity: float | None = None
+    unknown: int | None = None
+
+
+def train_ngram(
+    corpus: Path,
+    out: Path,
+    *,
+    order: int = 5,
+    cut: Cut = "punctuation",
+    casing: Casing = "keep",
+    min_count: int = 1,
+    valid: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> NgramReport:
+    """Estimate an interpolated modified Kneser-Ney model and write it as an ARPA file.
+
+    Words that occur less than `min_count` times are read as `<unk>`.
+
+    Raises BadInput where the corpus cannot be read or is too small, FelicityError where `out` cannot be
+    written.
+    """
+    if not 1 <= order <= HIGHEST_ORDER:
+        raise FelicityError(
+            f"There are no {order}-gram models here; give -n a number from 1 to {HIGHEST_ORDER}."
+        )
+    if not names_arpa(out.name):
+        raise FelicityError(
+            f"{out} would not be known for an ARPA file; let its name end in .arpa or .arpa.gz."
+        )
+    with replacing(out) as part:
+        lines = read_lines(corpus, progress=progress)
+        text = read_corpus(lines, cut=cut, casing=casing, min_count=min_count, name=str(corpus))
+        held = None
+        if valid:
+            held = encode_corpus(read_lines(valid), text.words, cut=cut, casing=casing)
+        tables = count_ngrams(text, order, name=str(corpus))
+        smoothed = estimate(tables)
+        model = build_model(text.words, tables, smoothed, cut=cut, lower=casing == "lower")
+        write_part(model, part, packed=out.suffix == ".gz")
+    return _report(text, tables, smoothed, model, held)
+
+
+def _report(
+    text: WordCorpus,
+    tables: list[Grams],
+    smoothed: list[Smoothed],
+    model: NgramModel,
+    held: WordCorpus | None,
+) -> NgramReport:
+    fallback = tuple(n for n, order in enumerate(smoothed, start=1) if order.fallback)
+    return NgramReport(
+        lines=len(text),
+        tokens=len(text.ids),
+        vocabulary=len(text.words),
+        ngrams=tuple(len(table) for table in tables),
+        fallback=fallback,
+        perplexity=measure_perplexity(model, held) if held else None,
+        unknown=int((held.ids == UNKNOWN_ID).sum()) if held else None,
+    )
+
+
+def measure_perplexity(model: NgramModel, held: WordCorpus) -> float:
+    """exp of the mean surprisal over all words and the ends of lines."""
+    stream, bounds = mark_lines(held)
+    nats = model.score(stream.astype(np.int64), bounds)[stream != BEGIN_ID]
+    return float(np.exp(-nats.mean()))

@@ -1,0 +1,1 @@
+"""LSTM and TDLM language models trained here, on CPU or GPU."""

@@ -1,0 +1,1 @@
+"""Models whose tokens are words: how a text is cut, and which words a model knows."""

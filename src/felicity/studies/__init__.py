@@ -1,0 +1,1 @@
+"""Whole studies: the rooms in order, one short file each."""
