@@ -170,14 +170,13 @@ def run(asked: argparse.Namespace) -> None:
         install_peers()
         names += list(PEERS)
     workers = [Worker.start(name, model) for name in names]
-    rounds: list[dict[str, Any]] = []
     batches = (8,) if asked.smoke else tuple(asked.batch or BATCHES)
     for name in chosen:
-        rounds += compare(workers, plans[name](), batches=batches)
+        rounds = compare(workers, plans[name](), batches=batches)
+        if not asked.smoke:
+            report.write(rounds, workers, model=asked.model or "GPT-2 small's shape, random weights")
     for worker in workers:
         worker.stop()
-    if not asked.smoke:
-        report.write(rounds, workers, model=asked.model or "GPT-2 small's shape, random weights")
 
 
 if __name__ == "__main__":

@@ -14,20 +14,21 @@ REPEATS = 5
 
 
 def write(rounds: Sequence[dict[str, Any]], workers: Sequence[Any], *, model: str) -> None:
-    """Keep the rounds beside RESULTS.md, and write that from all that are kept."""
+    """Keep the rounds beside RESULTS.md, in place of older ones of the same work, and write that."""
     kept = FOLDER / "rounds.json"
     entries = json.loads(kept.read_text()) if kept.exists() else []
-    entries = [entry for entry in entries if entry["model"] != model]
-    entries.append(
-        {
-            "model": model,
-            "rounds": list(rounds),
-            "programs": {
-                worker.name: {"version": worker.version, "batch": worker.batch, "peak_gb": worker.peak / 1e9}
-                for worker in workers
-            },
-        }
-    )
+    before: dict[str, Any] = next((entry for entry in entries if entry["model"] == model), {"rounds": []})
+    again = {each["work"] for each in rounds}
+    told = {
+        worker.name: {"version": worker.version, "batch": worker.batch, "peak_gb": worker.peak / 1e9}
+        for worker in workers
+    }
+    entry = {
+        "model": model,
+        "rounds": [each for each in before["rounds"] if each["work"] not in again] + list(rounds),
+        "programs": told,
+    }
+    entries = [other for other in entries if other["model"] != model] + [entry]
     kept.write_text(json.dumps(entries, indent=1) + "\n")
     (FOLDER / "RESULTS.md").write_text(render(entries), encoding="utf-8")
 

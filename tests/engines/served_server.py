@@ -28,7 +28,7 @@ def load(folder: Path) -> tuple[Any, Any]:
 
 
 class Served:
-    """One tiny model behind 127.0.0.1; `style` is `vllm`, `echo`, `text` or `llama`.
+    """One tiny model behind 127.0.0.1; `style` is `vllm`, `echo`, `text`, `llama` or `top`.
 
     fault: told how many completions were asked for, names what goes wrong with this one.
     """
@@ -190,8 +190,10 @@ class Served:
                 for i, value in zip(ids, own, strict=True)
             ]
             choice["prompt_logprobs"] = rows[:kept]
-        elif body.get("echo") and self.style == "llama":
-            return 400, {"error": {"message": "Only no echo is supported"}}
+        elif self.style == "llama" and "logprobs" in body:
+            choice["logprobs"] = {"content": [self.next_content(table[-1], body)]}
+        elif body.get("echo") and self.style == "top":
+            return 400, {"error": {"message": "echo is not supported"}}
         elif body.get("echo"):
             texts = self.write_out(ids)
             choice["logprobs"] = {"tokens": texts[:kept], "token_logprobs": own[:kept], "top_logprobs": None}
@@ -204,6 +206,19 @@ class Served:
         else:
             choice |= self.write(ids, body)
         return 200, {"choices": [choice], "usage": {"completion_tokens": body["max_tokens"]}}
+
+    def next_content(self, values: Any, body: dict[str, Any]) -> dict[str, Any]:
+        """As llama.cpp does: drawn by the biased logits, told with what it had without the bias."""
+        biased = values.clone()
+        for token, bias in body.get("logit_bias", {}).items():
+            biased[int(token)] += bias
+        drawn = int(biased.argmax())
+        top = values.topk(body["logprobs"]).indices.tolist()
+
+        def entry(token: int) -> dict[str, Any]:
+            return {"id": token, "token": self.tokenizer.decode([token]), "logprob": float(values[token])}
+
+        return entry(drawn) | {"top_logprobs": [entry(token) for token in top]}
 
     def write(self, ids: list[int], body: dict[str, Any]) -> dict[str, Any]:
         written = list(ids)

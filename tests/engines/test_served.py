@@ -66,6 +66,7 @@ def assert_same(found: pl.DataFrame, local: pl.DataFrame) -> None:
         ("vllm", False, Policy(bos="<|endoftext|>", eos="<|endoftext|>")),
         ("echo", True, Policy(overflow="drop", casing="lower")),
         ("text", False, Policy(bos="tokenizer")),
+        ("llama", False, Policy()),
     ],
 )
 def test_scores_are_those_of_the_local_engine(
@@ -185,13 +186,13 @@ def test_an_address_that_is_none_or_holds_a_secret_is_refused(url: str) -> None:
 
 
 def test_a_server_that_tells_only_what_comes_next_fills_and_refuses_to_score(tiny_model: Path) -> None:
-    with Served(tiny_model, style="llama") as served:
+    with Served(tiny_model, style="top") as served:
         lm = reach(served)
         with pytest.raises(NotPossible, match="can fill, generate but not score"):
             lm.score("She saw herself.")
         assert lm.info.notes["asked"] == "top"
         found = lm.fill("The cats ___.", k=3)
-        local = open_model(str(tiny_model), cache=False).fill("The cats ___.", k=8)
+        local = open_model(str(tiny_model), policy=Policy(bos="none"), cache=False).fill("The cats ___.", k=8)
         # Bytes that are no text by themselves are of no use to anybody; the local engine shows them.
         local = local.filter(pl.col("filler") != "\ufffd").head(3)
         assert found["filler"].to_list() == local["filler"].to_list()
@@ -298,6 +299,18 @@ def test_the_bill_comes_before_the_run(tiny_model: Path) -> None:
         lm.score(["cat", "cat cat"])
     counts = open_model(str(tiny_model), cache=False).score(["cat", "cat cat"])["n_tokens"].sum()
     assert bills == [Bill(requests=2, tokens=counts, cost=counts * 3e-6)]
+
+
+def test_a_bill_for_a_token_at_a_time_counts_every_request(tiny_model: Path) -> None:
+    with Served(tiny_model, style="llama") as served:
+        bills: list[Bill] = []
+        lm = reach(served, announce=bills.append)
+        before = len(served.asked)
+        lm.score("The cats annoy Tim.")
+        sent = served.asked[before:]
+        assert lm.info.notes["asked"] == "forced"
+        assert bills[0].requests == len(sent)
+        assert bills[0].tokens == sum(len(body["prompt"]) for body in sent)
 
 
 def test_a_reader_who_stops_ends_what_is_under_way(tiny_model: Path) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from felicity.run.model import Model
 
 BAR_WIDTH = 32
+VISIBLE = str.maketrans({"\n": "↵", "\t": "⇥", "\r": "␍"})
 
 
 def judge(
@@ -135,7 +136,7 @@ def _print_bars(row: dict[str, Any], worst: float) -> None:
     table.add_column(justify="right")
     table.add_column()
     for token, start, end, value in zip(row["tokens"], row["start"], row["end"], row["logprob"], strict=True):
-        piece = row["text"][start:end] or token
+        piece = (row["text"][start:end] or token).translate(VISIBLE)
         if value is None:
             table.add_row(escape(piece), "unscored", "")
             continue

@@ -104,17 +104,19 @@ def find_dialect(connection: Connection, prompt: Prompt) -> Dialect | None:
     for dialect in DIALECTS:
         posted = dialect.body(connection.model, prompt)
         read = partial(dialect.read, prompt=prompt)
-        if _try_one(connection, posted, read) is not None:
+        if try_one(connection, posted, read) is not None:
             return dialect
     return None
 
 
 def find_next(connection: Connection, prompt: Prompt, k: int) -> list[tuple[str, float]] | None:
     """The k likeliest next tokens, where the server tells them."""
-    return _try_one(connection, next_body(connection.model, prompt, k), read_next)
+    return try_one(connection, next_body(connection.model, prompt, k), read_next)
 
 
-def _try_one(connection: Connection, body: dict[str, Any], read: Callable[[Any], T]) -> T | None:
+def try_one(connection: Connection, body: dict[str, Any], read: Callable[[Any], T]) -> T | None:
+    """What the server answers to one completion, None where it does not take the request."""
+
     def work(client: Client, posted: dict[str, Any]) -> Any:
         return _try(client, f"{client.url}/completions", posted, read=read)
 

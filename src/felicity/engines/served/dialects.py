@@ -13,7 +13,7 @@ from felicity.engines.served.client import Unreadable
 from felicity.engines.served.pieces import find_spans
 
 Prompt = str | list[int]
-Way = Literal["prompt_logprobs", "echo", "top"]
+Way = Literal["prompt_logprobs", "echo", "forced"]
 
 # What vLLM writes where JSON has no infinity.
 NO_NUMBER = -9999.0
@@ -78,7 +78,7 @@ def _read_rows(rows: Any, prompt: Prompt) -> Reading:
     for row, token in zip(rows[1:], prompt[1:], strict=True):
         if not isinstance(row, dict) or str(token) not in row:
             raise Unreadable(f"token {token} is not among those it scored")
-        found.append(_number(row[str(token)]["logprob"]))
+        found.append(read_number(row[str(token)]["logprob"]))
     return Reading(logprobs=found, tokens=[])
 
 
@@ -91,7 +91,7 @@ def _read_echo(logprobs: Any, prompt: Prompt, *, new: int) -> Reading:
     # A server may end its text at once, and then writes no token where one was asked for.
     if not length <= len(values) <= length + new:
         raise Unreadable(f"{len(values)} log-probabilities for {length} tokens")
-    found = [None if value is None else _number(value) for value in values[:length]]
+    found = [None if value is None else read_number(value) for value in values[:length]]
     if any(value is None for value in found[1:]):
         raise Unreadable("a token of the prompt without a log-probability")
     return Reading(logprobs=found, tokens=[str(token) for token in tokens[:length]])
@@ -106,7 +106,11 @@ def _count_echoed(tokens: list[Any], text: str) -> int:
     raise Unreadable("its tokens do not make up the text that was sent; name its tokenizer with --tokenizer")
 
 
-def _number(value: Any) -> float:
+def read_number(value: Any) -> float:
+    """A log-probability in an answer.
+
+    Raises Unreadable where it is none.
+    """
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         raise Unreadable(f"{value!r} for a log-probability")
     if not isfinite(value) or value <= NO_NUMBER or value > 1e-3:
@@ -133,5 +137,5 @@ def read_next(payload: Any) -> list[tuple[str, float]]:
         rows = list(logprobs["top_logprobs"][0].items())
     else:
         raise Unreadable("no log-probabilities of the next token in it")
-    found = [(str(token), _number(value)) for token, value in rows if value > NO_NUMBER]
+    found = [(str(token), read_number(value)) for token, value in rows if value > NO_NUMBER]
     return sorted(found, key=lambda row: -row[1])

@@ -4,6 +4,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 
 import polars as pl
 
@@ -16,6 +17,7 @@ from felicity.engines.encoding import Encoder
 from felicity.engines.served.client import Client
 from felicity.engines.served.connection import Connection
 from felicity.engines.served.dialects import Dialect, Prompt, Reading
+from felicity.engines.served.forcing import read_forced
 from felicity.engines.served.settings import Bill
 from felicity.engines.served.tables import (
     Row,
@@ -38,11 +40,12 @@ CHARACTERS_A_TOKEN = 4
 
 @dataclass(frozen=True)
 class Job:
-    """One prompt on its way: `place` is where it stands in its chunk."""
+    """One prompt on its way: its place in the chunk, and its first token that is to be scored."""
 
     place: int
     prompt: Prompt
     tokens: int
+    first: int = 1
 
 
 ReadJob = Callable[[Client, Job], Awaitable[Reading]]
@@ -72,13 +75,19 @@ class ServedEngine:
 
     def bill(self, prompts: pl.DataFrame) -> Bill:
         """What scoring these prompts would send; without a tokenizer, four characters count as a token."""
-        if self._encoder:
-            known = self.encode(prompts)
-            tokens = int(known["n_tokens"].sum()) + int(known["n_context"].sum())
+        requests = len(prompts)
+        if self._encoder is None:
+            wholes = prompts.select(pl.concat_str("context_text", "text", ignore_nulls=True)).to_series()
+            tokens = int(wholes.str.len_chars().sum()) // CHARACTERS_A_TOKEN + requests
         else:
-            wholes = prompts.select(pl.concat_str("context_text", "text", ignore_nulls=True))
-            tokens = int(wholes.to_series().str.len_chars().sum()) // CHARACTERS_A_TOKEN + len(prompts)
-        return self._connection.serving.bill(requests=len(prompts), tokens=tokens)
+            known = self.encode(prompts).select(own="n_tokens", before="n_context").cast(pl.Int64)
+            tokens = int(known.sum_horizontal().sum())
+            if self._dialect and self._dialect.way == "forced":
+                # Each token is a request with all that stands before it.
+                requests = int(known["own"].sum())
+                sent = pl.col("own") * pl.col("before") + pl.col("own") * (pl.col("own") + 1) // 2
+                tokens = int(known.select(sent.sum()).item())
+        return self._connection.serving.bill(requests=requests, tokens=tokens)
 
     def score(
         self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
@@ -124,7 +133,8 @@ class ServedEngine:
         encoded = encoder.encode(chunk)
         refuse_overlong(encoded, encoder.window, self.info.name)
         ids = [ids_of(encoded, place) for place in range(len(encoded))]
-        jobs = [Job(place, found, len(found)) for place, found in enumerate(ids)]
+        first = [int(encoded.wanted[begin:end].argmax()) for begin, end in pairwise(encoded.bounds)]
+        jobs = [Job(place, found, len(found), first[place]) for place, found in enumerate(ids)]
         for job, reading in self._connection.stream(jobs, read):
             yield build_row(encoded, job.place, reading, encoder.tokenizer)
 
@@ -142,6 +152,8 @@ class ServedEngine:
 
 async def read_prompt(client: Client, job: Job, *, model: str, dialect: Dialect) -> Reading:
     """The log-probabilities of one prompt."""
+    if dialect.way == "forced" and not isinstance(job.prompt, str):
+        return await read_forced(client, model, job.prompt, job.first)
     return await client.ask(
         f"{client.url}/completions",
         dialect.body(model, job.prompt),

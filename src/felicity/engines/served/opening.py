@@ -29,6 +29,7 @@ from felicity.engines.served.contact import (
 )
 from felicity.engines.served.dialects import Dialect, Prompt
 from felicity.engines.served.engine import Job, ServedEngine, read_prompt
+from felicity.engines.served.forcing import find_forced
 from felicity.engines.served.identity import PROBE, identify, measure_noise
 from felicity.engines.served.settings import PREFIX, Serving, find_url
 from felicity.engines.served.tables import ids_of
@@ -119,7 +120,8 @@ def find_asking(connection: Connection, server: Server, policy: Policy) -> Askin
         plain = find_dialect(connection, PROBE[0])
         if plain and connection.serving.tokenizer:
             raise NotPossible(f"The server at {connection.url} takes no token ids; leave --tokenizer out.")
-        if plain or find_next(connection, encode_probe(encoder)[0], PROBE_TOP) is None:
+        dialect = None if plain else find_forced(connection, encode_probe(encoder)[0])
+        if plain or (not dialect and not find_next(connection, encode_probe(encoder)[0], PROBE_TOP)):
             return Asking(encoder=None, dialect=plain)
     room = limit - (dialect.new if dialect else 1)
     encoder = Encoder(tokens.tokenizer, encoder.policy, room)
