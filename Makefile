@@ -23,6 +23,7 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/masked.py --bfloat16
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py
