@@ -8,6 +8,7 @@ number from before the bias is found out, not assumed.
 from functools import partial
 from typing import Any
 
+from felicity.core.errors import NotPossible
 from felicity.engines.served.client import Client, Unreadable
 from felicity.engines.served.connection import Connection
 from felicity.engines.served.contact import try_one
@@ -33,7 +34,10 @@ def find_forced(connection: Connection, prompt: list[int]) -> Dialect | None:
 
 
 async def read_forced(client: Client, model: str, prompt: list[int], first: int) -> Reading:
-    """The log-probabilities of a prompt's tokens from the one at `first` on."""
+    """The log-probabilities of a prompt's tokens from the one at `first` on.
+
+    Raises NotPossible where the server keeps one to itself.
+    """
     found: list[float | None] = [None] * max(1, first)
     for place in range(len(found), len(prompt)):
         token = prompt[place]
@@ -52,7 +56,14 @@ def _body(model: str, prompt: list[int], token: int) -> dict[str, Any]:
 
 
 def _read_forced(payload: Any, *, token: int) -> float:
-    entry = find_choice(payload)["logprobs"]["content"][0]
+    told = find_choice(payload)["logprobs"]
+    if told is None:
+        # llama.cpp holds back what begins a character and does not end it.
+        raise NotPossible(
+            f"The server does not tell the log-probability of token {token}, which is only part of a "
+            "character; serve the model with vLLM, or give its file to -m."
+        )
+    entry = told["content"][0]
     if entry["id"] != token:
         raise Unreadable(f"token {entry['id']} where {token} was made certain")
     return read_number(entry["logprob"])
