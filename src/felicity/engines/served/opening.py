@@ -41,6 +41,7 @@ FAMILY = "served"
 # Tokens of each sentence of the probe by which a server is known that tells no more.
 PROBE_TOP = 5
 SIDE_BY_SIDE = 8
+FORCED_TOKENS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +174,9 @@ def ask_probe(connection: Connection, asking: Asking) -> tuple[list[float], floa
     """
     prompts: list[Prompt] = list(encode_probe(asking.encoder)) if asking.encoder else list(PROBE)
     dialect = asking.dialect
+    if dialect is not None and dialect.way == "forced":
+        # A request a token: fewer of them tell as much.
+        prompts = [prompt[:FORCED_TOKENS] for prompt in prompts]
     if dialect is None:
         return _ask_next(connection, prompts), 0.0
     work = partial(read_prompt, model=connection.model, dialect=dialect)
