@@ -274,8 +274,9 @@ def _resolve(choice: str, tokenizer: Any, candidates: tuple[str | None, ...], na
         raise NotPossible(
             f"'{token}' is not a token of '{name}'; use 'auto', 'none', or a token of its vocabulary."
         )
-    special = {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
-    if token == choice and token not in special:
+    # A tokenizer behind a server does not tell which of its tokens are special.
+    special = getattr(tokenizer, "all_special_tokens", None)
+    if token == choice and special is not None and token not in {*special, *tokenizer.get_added_vocab()}:
         raise NotPossible(
             f"'{choice}' is an ordinary token of '{name}', not a special one; write '{ORDINARY}{choice}' if "
             "you mean it, else 'auto' or 'none'."
