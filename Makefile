@@ -3,11 +3,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 
 .PHONY: demo test check bench docs format clean
 
-demo: $(READY)
+demo: $(INSTALLED)
 	$(BIN)/felicity run starter -o runs/starter-smollm2
 	@echo "Open runs/starter-smollm2/report.html in a browser."
 
@@ -22,6 +23,7 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/masked.py --bfloat16
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py
@@ -33,8 +35,15 @@ format: $(READY)
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(READY): pyproject.toml constraints.txt
+# What a user installs; `make demo` needs no more.
+$(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "felicity needs Python 3.11 or newer; set PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
+	@echo "Installing felicity into $(VENV); this takes some minutes."
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $(INSTALLED)
+
+# And what its developers need besides.
+$(READY): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(READY)

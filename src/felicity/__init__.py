@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from felicity.core.errors import FelicityError as FelicityError
     from felicity.core.policy import Policy as Policy
+    from felicity.engines.served.settings import Serving as Serving
     from felicity.run.evaluate import Run as Run
     from felicity.run.evaluate import evaluate as evaluate
     from felicity.run.evaluate import read_run as read_run
     from felicity.run.model import Model as Model
     from felicity.run.model import open_model as model
+    from felicity.run.ray_pool import Workers as Workers
 
 # Loaded when first used, so that `import felicity` and `felicity --help` answer at once.
 _PUBLIC = {
@@ -24,11 +26,13 @@ _PUBLIC = {
     "Model": ("felicity.run.model", "Model"),
     "Policy": ("felicity.core.policy", "Policy"),
     "Run": ("felicity.run.evaluate", "Run"),
+    "Serving": ("felicity.engines.served.settings", "Serving"),
+    "Workers": ("felicity.run.ray_pool", "Workers"),
     "evaluate": ("felicity.run.evaluate", "evaluate"),
     "model": ("felicity.run.model", "open_model"),
     "read_run": ("felicity.run.evaluate", "read_run"),
 }
-__all__ = ["FelicityError", "Model", "Policy", "Run", "evaluate", "model", "read_run"]
+__all__ = ["FelicityError", "Model", "Policy", "Run", "Serving", "Workers", "evaluate", "model", "read_run"]
 
 
 def __getattr__(name: str) -> Any:

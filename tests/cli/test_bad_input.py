@@ -20,7 +20,7 @@ FILES = {
     "empty": ("empty.csv", b"", "empty.csv is empty"),
     "folder": ("folder.csv", "folder", "folder.csv is a folder"),
     "bad UTF-8": ("bytes.csv", b"good,bad\nA.,\xff.\n", "bytes.csv, line 2: not UTF-8"),
-    "other columns": ("other.csv", b"left,right\nA.,B.\n", "no column in .*other.csv 'good'"),
+    "other columns": ("other.csv", b"left,right\nA.,B.\n", "no column 'good' in .*other.csv"),
     "numbers": ("numbers.csv", b"good,bad\n1,2\n3,4\n", "holds numbers"),
     "cut Parquet": ("cut.parquet", b"PAR1\x00\x00", "cut.parquet is not a whole Parquet file"),
 }
@@ -151,6 +151,7 @@ def test_names_that_nothing_answers_to_get_the_near_one(cli: Cli, tiny_model: Pa
     refused(cli("run", pairs, "-m", tiny_model, "--measure", "sloor"), "did you mean 'slor'")
     refused(cli("run", pairs, "-m", tiny_model, "--compat", "minicon"), "did you mean 'minicons'")
     refused(cli("run", pairs, "-m", tiny_model, "--bos", "<nope>"), "'<nope>' is not a token of 'tiny-gpt2'")
+    refused(cli("run", pairs, "-m", tiny_model, "--bos", "The"), "ordinary token .* write 'token:The'")
     refused(cli("run", pairs, "-m", tiny_model, "--device", "gpu9"), "no device 'gpu9'")
     refused(cli("data", "show", "starter", "--suite", "nonesuch"), "no suite 'nonesuch'")
 

@@ -35,3 +35,8 @@ def test_an_empty_begin_token_is_refused_with_the_way_out() -> None:
 def test_unknown_program_to_be_compatible_with_suggests_the_known() -> None:
     with pytest.raises(UnknownName, match="did you mean 'minicons'"):
         Policy.compat("minicon")
+
+
+def test_words_for_tokens_are_read_in_any_case() -> None:
+    assert Policy(bos="Auto").key == Policy().key
+    assert Policy(bos="NONE").bos == "none"

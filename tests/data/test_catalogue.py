@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput, FelicityError, UnknownName
-from felicity.data.catalogue import describe_dataset, read_dataset, read_items
+from felicity.data.catalogue import read_dataset, read_items
+from felicity.data.describe import describe_dataset
 from felicity.data.entry import load_entries
 from felicity.data.fetch import get_copy
 from felicity.data.locate import find_copy

@@ -148,5 +148,5 @@ def test_what_cannot_be_asked_is_refused(make: Callable[[str], Path], options: d
 
 
 def test_a_masked_model_writes_nothing_on(make: Callable[[str], Path]) -> None:
-    with pytest.raises(NotPossible, match="can score, more, fill, but not write"):
+    with pytest.raises(NotPossible, match="of the family masked, cannot write texts"):
         fe.model(str(make("bert")), cache=False).generate("The cats")

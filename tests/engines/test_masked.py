@@ -20,6 +20,15 @@ from felicity.run.model import build_prompts
 from tests.engines.shapes import CONTEXT, POSITIONS, SENTENCES, make_masked
 
 SHAPES = ("bert", "roberta", "albert", "distilbert", "electra", "modernbert", "deberta", "deberta-v2")
+# Where the last layer of a model can be left with hidden tokens alone; of others, only the head is spared.
+SITES = {
+    "bert": "encoder.layer.1.attention.output",
+    "roberta": "encoder.layer.1.attention.output",
+    "electra": "encoder.layer.1.attention.output",
+    "deberta": "encoder.layer.1.attention.output",
+    "deberta-v2": "encoder.layer.1.attention.output",
+    "distilbert": "transformer.layer.1.sa_layer_norm",
+}
 TOLERANCE = 1e-3  # nats, on the sum over a sentence
 
 
@@ -74,7 +83,7 @@ def test_every_shape_equals_a_slow_loop(make: Callable[[str], Path], shape: str,
         for text, ours in zip(SENTENCES, found, strict=True):
             slow = score_slowly(make(shape), text, pll=pll, context=context)
             assert np.allclose(ours, slow, atol=1e-4)
-    assert lm.engine.hider.read.picker.sparse
+    assert lm.engine.hider.read.picker.site == SITES.get(shape, "output")
 
 
 def test_the_two_ways_differ_in_words_of_several_tokens_only(make: Callable[[str], Path]) -> None:
@@ -141,6 +150,29 @@ def test_work_taken_up_again_gives_the_same_numbers(
     done = set(parts[0]["request"]) | set(parts[1]["request"])
     again = pl.concat(list(engine.score(prompts, done=done)))
     assert again.equals(pl.concat(parts[2:]))
+
+
+def test_ranks_and_entropies_are_those_of_the_filled_blank(make: Callable[[str], Path]) -> None:
+    lm = open_masked(make("bert"))
+    tokens = lm.tokens("the dog is here", rank=True, entropy=True, top=2).row(0, named=True)
+    filled = lm.fill("the ___ is here", k=1000).with_columns(whole=pl.col("rank") + pl.col("dropped"))
+    dog = filled.filter(token="dog").row(0, named=True)
+    assert tokens["tokens"][1] == "dog"
+    assert tokens["rank"][1] == dog["whole"]
+    assert tokens["logprob"][1] == pytest.approx(dog["logprob"], abs=1e-4)
+    assert tokens["top_tokens"][1] == filled["token"].to_list()[:2]
+    assert filled["dropped"].max() == 0
+    entropy = -(filled["logprob"].exp() * filled["logprob"]).sum()
+    assert tokens["entropy"][1] == pytest.approx(entropy, abs=1e-3)
+
+
+def test_words_are_summed_but_have_no_boundaries(make: Callable[[str], Path]) -> None:
+    lm = open_masked(make("bert"))
+    words = lm.words("The unforgettable cat.", boundary="plain")
+    assert words["word"].to_list() == ["The", "unforgettable", "cat."]
+    assert words["lp"].sum() == pytest.approx(lm.score("The unforgettable cat.")["lp"].item(), abs=1e-4)
+    with pytest.raises(NotPossible, match="boundary='plain'"):
+        lm.words("The cat.")
 
 
 def test_the_audit_counts_context_and_unknown_tokens(make: Callable[[str], Path]) -> None:

@@ -56,6 +56,7 @@ def verdicts(items: pl.DataFrame, scores: np.ndarray) -> list[bool]:
 
 @pytest.mark.data
 @pytest.mark.slow
+@pytest.mark.timeout(2400)
 @pytest.mark.parametrize(
     ("policy", "options", "size"),
     [(Policy(), {"bos_token": True}, WITH_BEGIN), (Policy.compat("minicons"), {}, WITHOUT_BEGIN)],

@@ -171,7 +171,7 @@ def test_head_and_source_are_read_no_more_often_than_needed(make: Callable[[str]
     )
     lm.score(SENTENCES, context=CONTEXT)
     assert sources == [1]
-    assert lm.engine.reader.picker.sparse
+    assert lm.engine.reader.picker.site == "output"
 
 
 def test_scores_do_not_depend_on_the_batch(make: Callable[[str], Path]) -> None:
@@ -179,6 +179,15 @@ def test_scores_do_not_depend_on_the_batch(make: Callable[[str], Path]) -> None:
         together = open_seq2seq(make(shape)).score(SENTENCES)["lp"].to_numpy()
         alone = [open_seq2seq(make(shape)).score(text)["lp"][0] for text in SENTENCES]
         assert np.abs(together - alone).max() < open_seq2seq(make(shape)).info.noise
+
+
+def test_ranks_are_those_of_what_is_written(make: Callable[[str], Path]) -> None:
+    direct = Direct(make("t5"))
+    text = SENTENCES[0]
+    tokens = open_seq2seq(make("t5")).tokens(text, rank=True).row(0, named=True)
+    table = direct.logprobs(direct.around([]), [direct.start, *direct.ids(text)[:-1]])
+    for place, token in enumerate(direct.ids(text)):
+        assert tokens["rank"][place] == 1 + (table[place] > table[place, token]).sum()
 
 
 def test_work_taken_up_again_gives_the_same_numbers(

@@ -16,6 +16,7 @@ import torch
 from felicity.core.errors import BadInput, FelicityError
 from felicity.engines.trained.batches import plan_epoch
 from felicity.engines.trained.checkpoint import CHECKPOINT
+from felicity.engines.trained.loading import load_trained
 from felicity.engines.trained.preparation import Prepared, prepare
 from felicity.engines.trained.settings import TopicSettings, TrainingSettings
 from felicity.engines.trained.training import Outcome, train
@@ -263,6 +264,36 @@ def test_two_processes_do_not_train_in_one_folder(corpus: Path, tmp_path: Path) 
 
     with pytest.raises(FelicityError, match="Another process is training"):
         train(prepared, tmp_path / "model", TINY, on_batch=again)
+
+
+def test_word_vectors_may_be_given_to_begin_with(corpus: Path, tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("2 12\nship " + " ".join(["0.5"] * 12) + "\nzebra " + " ".join(["1"] * 12) + "\n")
+    settings = replace(TINY, topic=TOPIC, rate=1e-9, epochs=1)
+    prepared = prepare(corpus, settings, embeddings=vectors)
+    assert prepared.key != prepare(corpus, settings).key
+    train(prepared, tmp_path / "model", settings)
+    model = load_trained(tmp_path / "model", device="cpu")
+    row = prepared.table.words.index("ship")
+    for embedding in (model.language.embedding, model.topic.embedding):
+        assert torch.allclose(embedding.weight[row], torch.full((12,), 0.5), atol=1e-6)
+        assert embedding.weight[row + 1].abs().max() < 0.1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("ship 1 2 3", "line 1: 3 numbers behind the word, not 12"),
+        ("ship " + "x " * 12, "line 1: not a word and 12 numbers"),
+        ("zebra " + "1 " * 12, "no vector for any word"),
+    ],
+)
+def test_word_vectors_that_do_not_fit_are_refused(
+    corpus: Path, tmp_path: Path, content: str, said: str
+) -> None:
+    (tmp_path / "vectors.txt").write_text(content + "\n")
+    with pytest.raises(BadInput, match=said):
+        prepare(corpus, TINY, embeddings=tmp_path / "vectors.txt")
 
 
 def test_lines_are_held_out_by_the_seed(tmp_path: Path) -> None:

@@ -105,3 +105,8 @@ def test_a_text_without_lead_and_begin_token_has_a_first_token_that_cannot_be_sc
 def test_what_the_tokenizer_adds_behind_a_text_is_refused(folder: Path) -> None:
     with pytest.raises(NotPossible, match="use --bos auto"):
         open_xlnet(folder, bos="tokenizer").score("A cat.")
+
+
+def test_half_precision_is_refused(folder: Path) -> None:
+    with pytest.raises(NotPossible, match="float32 only"):
+        fe.model(str(folder), dtype="float16", cache=False)

@@ -104,7 +104,8 @@ def show(
       felicity data show my_pairs.csv --good right --bad wrong
       felicity data show syntaxgym --json
     """
-    from felicity.data.catalogue import describe_dataset, read_dataset
+    from felicity.data.catalogue import read_dataset
+    from felicity.data.describe import describe_dataset
 
     columns = build_columns(good, bad, suite, phenomenon)
     described = describe_dataset(read_dataset(name, columns, rule=rule, folder=source), rows=rows)

@@ -14,7 +14,10 @@ from felicity.cli.options import (
     ModelName,
     PolicyFields,
     Quiet,
+    Tokenizer,
+    Url,
     build_policy,
+    build_serving,
     refuse_unused,
 )
 from felicity.cli.terminal import err, out, print_json, print_rows, step_bar
@@ -34,6 +37,8 @@ def fill(
     device: Device = "auto",
     dtype: Dtype = "float32",
     device_map: DeviceMap = None,
+    url: Url = None,
+    tokenizer: Tokenizer = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -53,7 +58,13 @@ def fill(
     settings = build_policy(None, bos=bos, casing=casing, fields=policy)
     with step_bar(quiet=quiet or json) as steps:
         lm = open_model(
-            model, policy=settings, device=device, dtype=dtype, device_map=device_map, progress=steps
+            model,
+            policy=settings,
+            device=device,
+            dtype=dtype,
+            device_map=device_map,
+            serving=build_serving(url=url, tokenizer=tokenizer),
+            progress=steps,
         )
     refuse_unused(lm.info, policy)
     table = lm.score_candidates(frames, word) if word else lm.fill(frames, k=k)

@@ -22,7 +22,9 @@ def fit(
     contrast: Annotated[
         list[str] | None, typer.Option(help="Coding of a factor: FACTOR=sum or FACTOR=treatment.")
     ] = None,
-    measure: Annotated[str | None, typer.Option(help="Of a run: judgements by this measure.")] = None,
+    measure: Annotated[
+        str | None, typer.Option(help="Of a run: its judgements by this measure.  [default: its first]")
+    ] = None,
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     figure: Annotated[
         Path | None, typer.Option(help="Draw the coefficients into a .svg or .png file.")
@@ -66,7 +68,7 @@ def fit(
 
 def read_source(path: Path, measure: str | None) -> "pl.DataFrame":
     """The judgements of a run by one measure, or a table."""
-    from felicity.core.errors import BadInput, UnknownName
+    from felicity.core.errors import UnknownName
     from felicity.run.evaluate import read_run
     from felicity.stats.fit import read_table
 
@@ -74,10 +76,8 @@ def read_source(path: Path, measure: str | None) -> "pl.DataFrame":
         return read_table(path)
     judged = read_run(path)["judgements"]
     known = judged["measure"].unique(maintain_order=True).to_list()
-    if measure is None and len(known) > 1:
-        raise BadInput(f"{path} has judgements by {', '.join(known)}; choose one with --measure.")
     if measure is not None and measure not in known:
-        raise UnknownName(f"measure in {path}", measure, known)
+        raise UnknownName("measure", measure, known, where=str(path))
     return judged.filter(measure=measure or known[0])
 
 

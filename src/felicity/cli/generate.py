@@ -13,7 +13,10 @@ from felicity.cli.options import (
     Json,
     ModelName,
     Quiet,
+    Tokenizer,
+    Url,
     build_policy,
+    build_serving,
 )
 from felicity.cli.terminal import print_json, step_bar
 
@@ -36,6 +39,8 @@ def generate(
     device: Device = "auto",
     dtype: Dtype = "float32",
     device_map: DeviceMap = None,
+    url: Url = None,
+    tokenizer: Tokenizer = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -55,7 +60,13 @@ def generate(
     settings = build_policy(None, bos=bos, casing=casing)
     with step_bar(quiet=quiet or json) as steps:
         lm = open_model(
-            model, policy=settings, device=device, dtype=dtype, device_map=device_map, progress=steps
+            model,
+            policy=settings,
+            device=device,
+            dtype=dtype,
+            device_map=device_map,
+            serving=build_serving(url=url, tokenizer=tokenizer),
+            progress=steps,
         )
     table = lm.generate(
         prompts,

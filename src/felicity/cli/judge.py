@@ -17,7 +17,10 @@ from felicity.cli.options import (
     ModelName,
     Overflow,
     PolicyFields,
+    Tokenizer,
+    Url,
     build_policy,
+    build_serving,
     refuse_unused,
 )
 from felicity.cli.terminal import out, print_json, step_bar
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from felicity.run.model import Model
 
 BAR_WIDTH = 32
+VISIBLE = str.maketrans({"\n": "↵", "\t": "⇥", "\r": "␍"})
 
 
 def judge(
@@ -44,6 +48,8 @@ def judge(
     device: Device = "auto",
     dtype: Dtype = "float32",
     device_map: DeviceMap = None,
+    url: Url = None,
+    tokenizer: Tokenizer = None,
     json: Json = False,
 ) -> None:
     """Say which of two sentences a model finds more acceptable, and what each token cost.
@@ -65,7 +71,13 @@ def judge(
     )
     with step_bar(quiet=json) as steps:
         lm = open_model(
-            model, policy=settings, device=device, dtype=dtype, device_map=device_map, progress=steps
+            model,
+            policy=settings,
+            device=device,
+            dtype=dtype,
+            device_map=device_map,
+            serving=build_serving(url=url, tokenizer=tokenizer),
+            progress=steps,
         )
     refuse_unused(lm.info, policy)
     rows, sums = _score(lm, [good, bad], context)
@@ -124,7 +136,7 @@ def _print_bars(row: dict[str, Any], worst: float) -> None:
     table.add_column(justify="right")
     table.add_column()
     for token, start, end, value in zip(row["tokens"], row["start"], row["end"], row["logprob"], strict=True):
-        piece = row["text"][start:end] or token
+        piece = (row["text"][start:end] or token).translate(VISIBLE)
         if value is None:
             table.add_row(escape(piece), "unscored", "")
             continue

@@ -14,13 +14,18 @@ from felicity.cli.options import (
     Overflow,
     PolicyFields,
     Quiet,
+    Tokenizer,
+    Url,
     build_policy,
+    build_serving,
     refuse_unused,
 )
 from felicity.cli.terminal import out, print_json, print_rows, step_bar
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, fetch and describe models.")
-Name = Annotated[str, typer.Argument(metavar="MODEL", help="smollm2, a folder, a hub name, or a .gguf file.")]
+Name = Annotated[
+    str, typer.Argument(metavar="MODEL", help="smollm2, a folder, a hub name, a .gguf file, openai:NAME.")
+]
 
 
 @app.command("ls")
@@ -79,6 +84,8 @@ def info(
     casing: Casing = None,
     compat: Compat = None,
     policy: PolicyFields = None,
+    url: Url = None,
+    tokenizer: Tokenizer = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -88,6 +95,7 @@ def info(
     Examples:
       felicity models info smollm2
       felicity models info gpt2 --compat minicons --json
+      felicity models info openai:my-model --url http://localhost:8000/v1
     """
     from felicity.engines.families import open_engine
 
@@ -95,13 +103,19 @@ def info(
         compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, fields=policy
     )
     with step_bar(quiet=quiet or json) as progress:
-        described = open_engine(name, policy=settings, progress=progress).info
+        serving = build_serving(url=url, tokenizer=tokenizer)
+        described = open_engine(name, policy=settings, serving=serving, progress=progress).info
     refuse_unused(described, policy)
     told = described.as_dict()
     if json:
         print_json(told)
         return
     rows = [(key, value) for key, value in told.items() if key not in ("policy", "notes", "can")]
+    # A server tells neither how many parameters its model has nor all its tokens.
+    rows = [
+        (key, value or "not told") if key in ("parameters", "vocabulary") else (key, value)
+        for key, value in rows
+    ]
     rows += [(f"policy.{key}", repr(value)) for key, value in told["policy"].items()]
     rows += [("can", ", ".join(told["can"]))]
     print_rows([{"field": key, "value": value} for key, value in rows])

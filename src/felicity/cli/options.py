@@ -1,7 +1,7 @@
 """Options that several commands share, said once."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,10 +9,14 @@ if TYPE_CHECKING:
     from felicity.core.engine import EngineInfo
     from felicity.core.policy import Policy
     from felicity.data.pairs import Columns
+    from felicity.engines.served.settings import Serving
+    from felicity.run.ray_pool import Workers
 
 ModelName = Annotated[
     str,
-    typer.Option("--model", "-m", help="A model: smollm2, a folder, a hub name, a .gguf or an .arpa file."),
+    typer.Option(
+        "--model", "-m", help="smollm2, a folder, a hub name, a .gguf or .arpa file, or openai:NAME."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no advice.")]
@@ -42,6 +46,36 @@ Dtype = Annotated[
 ]
 DeviceMap = Annotated[
     str | None, typer.Option(help="Spread the model as transformers does: auto, balanced, ...")
+]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        help="Address of openai:NAME's server, ending in /v1.  [default: $FELICITY_URL or $OPENAI_BASE_URL]"
+    ),
+]
+Tokenizer = Annotated[
+    str | None, typer.Option(help="Model on this machine that has the server's tokenizer: a folder or name.")
+]
+Revision = Annotated[
+    str | None, typer.Option(help="What the server's weights are called, to tell them apart.")
+]
+Concurrency = Annotated[int | None, typer.Option(help="Requests to the server at once.  [default: 8]")]
+Timeout = Annotated[float | None, typer.Option(help="Seconds for one request.  [default: 120]")]
+Patience = Annotated[
+    float | None, typer.Option(help="Seconds to go on trying a request that fails.  [default: 300]")
+]
+RequestsPerMinute = Annotated[float | None, typer.Option(help="Send the server no more requests than these.")]
+TokensPerMinute = Annotated[float | None, typer.Option(help="Send the server no more tokens than these.")]
+PricePerMillion = Annotated[
+    float | None, typer.Option(help="Price of a million tokens sent, to be told the cost beforehand.")
+]
+WorkerCount = Annotated[
+    str | None,
+    typer.Option("--workers", help="Spread scoring with Ray: a number, or `ray` for all the cluster has."),
+]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(help="Ray cluster: ray://HOST:10001, auto.  [default: $RAY_ADDRESS, this machine]"),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the shared score cache.")]
 Good = Annotated[str, typer.Option(help="Column of acceptable sentences, in a file.")]
@@ -106,6 +140,27 @@ def refuse_unused(info: "EngineInfo", fields: list[str] | None) -> None:
                 f"'{info.name}' is of the family {info.family}, for which --policy {name} means nothing; "
                 "leave it out."
             )
+
+
+def build_serving(**given: Any) -> "Serving | None":
+    """How the server is asked, where any option says something of it."""
+    from felicity.engines.served.settings import Serving
+
+    told = {name: value for name, value in given.items() if value is not None}
+    return Serving(**told) if told else None
+
+
+def build_workers(workers: str | None, address: str | None) -> "Workers | None":
+    """How the run is spread, where it is to be.
+
+    Raises BadInput where a cluster is named and no workers.
+    """
+    from felicity.core.errors import BadInput
+    from felicity.run.ray_pool import Workers
+
+    if workers is None and address is not None:
+        raise BadInput("--ray-address names a cluster but no workers are asked for; add --workers ray.")
+    return None if workers is None else Workers.parse(workers, address=address or "")
 
 
 def build_columns(good: str, bad: str, suite: str | None, phenomenon: str | None) -> "Columns":

@@ -34,8 +34,10 @@ def power(
     figure: Annotated[Path | None, typer.Option(help="Draw the curve into a .svg or .png file.")] = None,
     json: Json = False,
 ) -> None:
-    """Power of an exact McNemar test, from two runs or from assumed shares (Card et al. 2020).
+    """Say what a comparison of two models can show, from two runs or from assumed shares.
 
+    This is the power of McNemar's exact test (after Card et al. 2020), which takes items as independent;
+    where the items of a suite hang together, as `felicity compare` allows for, there is less of it.
     Also how far a significant difference would overstate the true one (Type M), how often it would have the
     wrong sign (Type S), the items needed for the goal, and the smallest difference these items can show.
 
@@ -76,6 +78,7 @@ def power(
         f"A power of {goal:g} needs {told['items_needed']:,} items; {n:,} items {shows} with that power.",
         soft_wrap=True,
     )
+    out.print("Items are taken as independent; where suites hang together, power is lower.", soft_wrap=True)
 
 
 def read_shares(

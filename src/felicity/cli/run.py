@@ -10,6 +10,7 @@ from felicity.cli.options import (
     Bos,
     Casing,
     Compat,
+    Concurrency,
     Device,
     DeviceMap,
     Dtype,
@@ -21,13 +22,25 @@ from felicity.cli.options import (
     ModelName,
     NoCache,
     Overflow,
+    Patience,
     Phenomenon,
     PolicyFields,
+    PricePerMillion,
     Quiet,
+    RayAddress,
+    RequestsPerMinute,
+    Revision,
     RuleName,
     Suite,
+    Timeout,
+    Tokenizer,
+    TokensPerMinute,
+    Url,
+    WorkerCount,
     build_columns,
     build_policy,
+    build_serving,
+    build_workers,
     refuse_unused,
 )
 from felicity.cli.terminal import err, out, print_accuracy, print_json, print_rows, progress_bar, step_bar
@@ -35,6 +48,7 @@ from felicity.cli.terminal import err, out, print_accuracy, print_json, print_ro
 if TYPE_CHECKING:
     import polars as pl
 
+    from felicity.engines.served.settings import Bill
     from felicity.run.evaluate import Run
 
 
@@ -69,6 +83,17 @@ def run(
     device: Device = "auto",
     dtype: Dtype = "float32",
     device_map: DeviceMap = None,
+    url: Url = None,
+    tokenizer: Tokenizer = None,
+    revision: Revision = None,
+    concurrency: Concurrency = None,
+    timeout: Timeout = None,
+    patience: Patience = None,
+    requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
+    price_per_million: PricePerMillion = None,
+    workers: WorkerCount = None,
+    ray_address: RayAddress = None,
     no_cache: NoCache = False,
     report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
     json: Json = False,
@@ -89,6 +114,8 @@ def run(
       felicity run blimp --rule one_prefix --suite npi_present_1
       felicity run syntaxgym --sample 5
       felicity run my_pairs.csv -m ./my-model --measure slor --unigram counts.tsv
+      felicity run starter -m openai:my-model --url http://localhost:8000/v1 --tokenizer ./my-model
+      felicity run starter --workers 2
     """
     from felicity.run.evaluate import evaluate, report_run
     from felicity.run.model import open_model
@@ -97,6 +124,19 @@ def run(
         compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, fields=policy
     )
     columns = build_columns(good, bad, suite, phenomenon)
+    serving = build_serving(
+        url=url,
+        tokenizer=tokenizer,
+        revision=revision,
+        concurrency=concurrency,
+        timeout=timeout,
+        patience=patience,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        price_per_million=price_per_million,
+        announce=print_bill if model.startswith("openai:") and not (quiet or json) else None,
+    )
+    pool = build_workers(workers, ray_address)
     with step_bar(quiet=quiet or json) as steps:
         lm = open_model(
             model,
@@ -104,6 +144,8 @@ def run(
             device=device,
             dtype=dtype,
             device_map=device_map,
+            serving=serving,
+            workers=pool,
             progress=steps,
             cache=not no_cache,
         )
@@ -144,6 +186,12 @@ def print_audit(audit: "pl.DataFrame") -> None:
         err.print(
             f"Audit: {row['check']}: {row['count']:,} of {row['of']:,} ({row['meaning']})", soft_wrap=True
         )
+
+
+def print_bill(bill: "Bill") -> None:
+    """What a server is about to be sent, on standard error."""
+    cost = "" if bill.cost is None else f", which cost {bill.cost:,.4g}"
+    err.print(f"Sending {bill.tokens:,} tokens in {bill.requests:,} requests{cost}.", soft_wrap=True)
 
 
 def summarize(done: "Run", folder: Path, page: Path | None) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def _tenths(label: str) -> Callable[[int, int], None]:
         tenth = 10 * done // total if total else 0
         if tenth > told:
             told = tenth
-            err.print(f"{label}: {10 * tenth}% ({done:,} of {total:,})", soft_wrap=True)
+            err.print(f"{label}: {100 * done // total}% ({done:,} of {total:,})", soft_wrap=True)
 
     return tell
 

@@ -17,6 +17,7 @@ def train_in_folder(
     device: str,
     minutes: float,
     *,
+    embeddings: Path | None,
     json: bool,
     quiet: bool,
 ) -> None:
@@ -29,7 +30,7 @@ def train_in_folder(
     place = choose_device(device)
     set_threads()
     with progress_bar(f"reading {corpus.name}", quiet=silent) as progress:
-        prepared = prepare(corpus, settings, valid=valid, progress=progress)
+        prepared = prepare(corpus, settings, valid=valid, embeddings=embeddings, progress=progress)
     if not silent:
         told = prepared.corpus
         err.print(

@@ -22,7 +22,9 @@ class NotPossible(FelicityError):
 class UnknownName(FelicityError, KeyError):
     """A name that nothing answers to, with the nearest one that something does."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], *, hint: str = "", where: str = ""
+    ) -> None:
         names = sorted(known)
         near = get_close_matches(name, names, n=1, cutoff=0.6)
         if near:
@@ -31,7 +33,8 @@ class UnknownName(FelicityError, KeyError):
             advice = hint
         else:
             advice = "known: " + ", ".join(names)
-        super().__init__(f"There is no {kind} '{name}'; {advice}")
+        place = f" in {where}" if where else ""
+        super().__init__(f"There is no {kind} '{name}'{place}; {advice}")
 
     def __str__(self) -> str:
         # KeyError would print the message in quotes.

@@ -1,5 +1,6 @@
 """Files that are whole or absent, and failures of the disk said in a sentence."""
 
+import codecs
 import os
 import shutil
 import tempfile
@@ -89,8 +90,10 @@ def read_text(path: Path) -> str:
 
 
 def decode(content: bytes, path: Path) -> str:
-    """Bytes as UTF-8 text, a byte-order mark dropped; the error names the file and the line."""
+    """Bytes as UTF-8, or as UTF-16 where a mark says so; the error names the file and the line."""
     try:
+        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return content.decode("utf-16")
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1

@@ -31,6 +31,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "unknown": get_args(Unknown),
 }
 
+# What bos, eos and lead may say instead of a token or text; written in any case.
+TOKEN_WORDS = ("auto", "none", "tokenizer")
+# An ordinary token of the vocabulary is named with this before it, so that no slip is taken for one.
+ORDINARY = "token:"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Policy:
@@ -38,7 +43,7 @@ class Policy:
 
     bos: what stands before the text. `auto` is the tokenizer's begin token, else its end token, else
         nothing; `none` is nothing; `tokenizer` is whatever the tokenizer adds by itself; anything
-        else is that token, which must be in the vocabulary. Never two begin tokens.
+        else is that special token, or `token:X` the ordinary token X. Never two begin tokens.
     eos: `none`; `auto` appends the end token and scores it; anything else is that token.
     join: what stands between a context and the text.
     seam: how the text's tokens are found behind a context: by character `offsets` in the joint
@@ -83,6 +88,8 @@ class Policy:
             if value not in choices:
                 raise UnknownName(f"policy {field}", str(value), choices)
         for field in ("bos", "eos", "lead"):
+            if getattr(self, field).lower() in TOKEN_WORDS:
+                object.__setattr__(self, field, getattr(self, field).lower())
             if not getattr(self, field):
                 raise FelicityError(f"The policy's {field} is empty; write 'none' to have none.")
 

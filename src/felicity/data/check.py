@@ -4,7 +4,7 @@ import re
 
 import polars as pl
 
-from felicity.data.pairs import Columns
+from felicity.data.pairs import Columns, find_columns
 from felicity.data.tables import Table
 
 PROBLEMS = {"line": pl.UInt32(), "problem": pl.String(), "column": pl.String(), "detail": pl.String()}
@@ -13,6 +13,7 @@ STRAY = re.compile(r"^\s|\s$|\s\s|[\t\n\r\u00a0\u200b\ufeff]|\s[.,!?;:](?:\s|$)"
 
 def check_pairs(table: Table, columns: Columns) -> pl.DataFrame:
     """One row per problem: empty cell, stray space, identical pair, duplicate sentence or pair."""
+    columns = find_columns(table, columns)
     good = table.column(columns.good, option="good")
     bad = table.column(columns.bad, option="bad")
     found: list[tuple[int, str, str, str]] = []

@@ -1,6 +1,6 @@
 """Minimal pairs in a table into items: one row per sentence, two per pair."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -22,6 +22,33 @@ class Columns:
     phenomenon: str | None = None
 
 
+# What BLiMP and its kin call the two sentences, the suite and the phenomenon.
+KIN = (("sentence_good", "sentence_bad"), ("sen", "wrong_sen"), ("good_sentence", "bad_sentence"))
+KIN_LABELS = {"suite": ("UID", "paradigm"), "phenomenon": ("linguistics_term", "phenomena")}
+
+
+def find_columns(table: Table, columns: Columns) -> Columns:
+    """The columns asked for; where the usual names are not in the table, those of BLiMP and its kin.
+
+    >>> from pathlib import Path
+    >>> table = Table(Path("zho.jsonl"), ["UID", "sentence_good", "sentence_bad"], [], [])
+    >>> find_columns(table, Columns()).bad
+    'sentence_bad'
+    """
+    known = set(table.columns)
+    if (columns.good, columns.bad) != ("good", "bad") or known & {"good", "bad"}:
+        return columns
+    sentences = next((pair for pair in KIN if set(pair) <= known), None)
+    if sentences is None:
+        return columns
+    labels = {
+        label: getattr(columns, label) or next((name for name in names if name in known), None)
+        for label, names in KIN_LABELS.items()
+        if label not in known
+    }
+    return replace(columns, good=sentences[0], bad=sentences[1], **labels)
+
+
 def read_pairs(table: Table, columns: Columns) -> pl.DataFrame:
     """Items of a table of pairs.
 
@@ -29,6 +56,7 @@ def read_pairs(table: Table, columns: Columns) -> pl.DataFrame:
 
     Raises BadInput naming the line where a cell is empty or an item's name stands twice.
     """
+    columns = find_columns(table, columns)
     texts = {
         "good": table.column(columns.good, option="good"),
         "bad": table.column(columns.bad, option="bad"),
@@ -65,7 +93,7 @@ def read_labels(table: Table, named: str | None, usual: str) -> list[str] | None
         return None
     name = named or usual
     if name not in table.columns:
-        raise UnknownName(f"column in {table.path}", name, table.columns)
+        raise UnknownName("column", name, table.columns, where=str(table.path))
     cells = [row.get(name) for row in table.rows]
     labels = [None if cell is None or not str(cell).strip() else str(cell) for cell in cells]
     refuse_empty(table, name, labels)

@@ -30,7 +30,7 @@ class Table:
         if name not in self.columns:
             known = ", ".join(self.columns)
             hint = f"name another with --{option} (columns: {known})"
-            raise UnknownName(f"column in {self.path}", name, self.columns, hint=hint)
+            raise UnknownName("column", name, self.columns, hint=hint, where=str(self.path))
         cells = [row.get(name) for row in self.rows]
         for cell, line in zip(cells, self.lines, strict=True):
             if cell is not None and not isinstance(cell, str):
@@ -59,7 +59,7 @@ def read_table(path: Path) -> Table:
         raise BadInput(f"{path} is empty; it should hold a table of sentences.")
     columns, rows, lines = READERS[kind](text, path)
     if not rows:
-        raise BadInput(f"{path} has a header but no rows.")
+        raise BadInput(f"{path} has a header but no rows; add a pair a line.")
     return Table(path, columns, rows, lines)
 
 
@@ -107,8 +107,9 @@ def _content(path: Path) -> bytes:
         raise BadInput(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
 
 
-def _read_separated(separator: str) -> "Reader":
+def _read_separated(usual: str) -> "Reader":
     def read(text: str, path: Path) -> Rows:
+        separator = _find_separator(text, usual)
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
         rows: list[dict[str, object]] = []
         lines: list[int] = []
@@ -118,9 +119,12 @@ def _read_separated(separator: str) -> "Reader":
                 if not cells:
                     continue
                 if len(cells) != len(columns):
+                    step = (
+                        "quote cells that hold the separator" if len(cells) > len(columns) else "fill it up"
+                    )
                     raise BadInput(
                         f"{path}, line {reader.line_num}: {len(cells)} cells, but the header names "
-                        f"{len(columns)}; quote cells that hold the separator."
+                        f"{len(columns)}; {step}."
                     )
                 rows.append(dict(zip(columns, cells, strict=True)))
                 lines.append(reader.line_num)
@@ -129,6 +133,12 @@ def _read_separated(separator: str) -> "Reader":
         return columns, rows, lines
 
     return read
+
+
+def _find_separator(text: str, usual: str) -> str:
+    """The usual separator, or what the header has instead: spreadsheets write `;` and tabs into .csv too."""
+    header = text.split("\n", maxsplit=1)[0]
+    return next((mark for mark in (usual, ";", "\t", ",") if mark in header), usual)
 
 
 def _columns(header: list[str], path: Path) -> list[str]:

@@ -39,7 +39,7 @@ class Way:
 
     encoder: the tokenizer under the policy, with what is `auto` settled. lead: ids before every text.
     hide: the copies of some sequences. reader: the model as something that predicts hidden tokens.
-    kind: what a log-probability means under the policy.
+    kind: what a log-probability means under the policy. half: whether it can be had in half precision.
     """
 
     family: str
@@ -49,6 +49,7 @@ class Way:
     hide: Callable[[Encoded, range, Policy], Copies]
     reader: Callable[[Any], Predictor]
     kind: Callable[[Policy], str]
+    half: bool = True
 
 
 class ClozeEngine:
@@ -68,6 +69,8 @@ class ClozeEngine:
         self._policy = policy
         self._way = way
         self._compute = compute or Compute()
+        if self._compute.dtype != "float32" and not way.half:
+            raise NotPossible(f"'{source.name}' can be computed in float32 only; leave --dtype out.")
 
     @cached_property
     def encoder(self) -> Encoder:

@@ -37,6 +37,8 @@ def read_lines(path: Path, *, progress: Callable[[int, int], None] | None = None
         raise BadInput(f"{path} is not a whole gzip file; fetch or write it again.") from error
     except OSError as error:
         raise BadInput(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
+    if progress:
+        progress(size, size)
     if not held:
         raise BadInput(f"{path} is empty; give a corpus with one sentence or paragraph a line.")
 

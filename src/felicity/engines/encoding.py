@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible
-from felicity.core.policy import Policy
+from felicity.core.policy import ORDINARY, Policy
 from felicity.engines.sentences import split_sentences
 
 
@@ -269,8 +269,16 @@ def _resolve(choice: str, tokenizer: Any, candidates: tuple[str | None, ...], na
         return next((str(token) for token in candidates if token is not None), "none")
     if choice in ("none", "tokenizer"):
         return choice
-    if choice not in tokenizer.get_vocab():
+    token = choice.removeprefix(ORDINARY)
+    if token not in tokenizer.get_vocab():
         raise NotPossible(
-            f"'{choice}' is not a token of '{name}'; use 'auto', 'none', or a token of its vocabulary."
+            f"'{token}' is not a token of '{name}'; use 'auto', 'none', or a token of its vocabulary."
         )
-    return choice
+    # A tokenizer behind a server does not tell which of its tokens are special.
+    special = getattr(tokenizer, "all_special_tokens", None)
+    if token == choice and special is not None and token not in {*special, *tokenizer.get_added_vocab()}:
+        raise NotPossible(
+            f"'{choice}' is an ordinary token of '{name}', not a special one; write '{ORDINARY}{choice}' if "
+            "you mean it, else 'auto' or 'none'."
+        )
+    return token

@@ -16,6 +16,8 @@ from felicity.engines.masked import MASKED
 from felicity.engines.ngram.engine import NgramEngine
 from felicity.engines.progress import Progress
 from felicity.engines.seq2seq import Seq2SeqEngine
+from felicity.engines.served.opening import FAMILY, open_served
+from felicity.engines.served.settings import Serving, is_served, refuse_compute, refuse_for_local
 from felicity.engines.sources import ModelSource, resolve_source
 from felicity.engines.trained.engine import TrainedEngine
 from felicity.engines.words.opening import describe_words, load_word_tokenizer
@@ -63,13 +65,22 @@ ENGINES.register("tdlm", TrainedEngine)
 
 
 def open_engine(
-    spec: str, *, policy: Policy, compute: Compute | None = None, progress: Progress | None = None
+    spec: str,
+    *,
+    policy: Policy,
+    compute: Compute | None = None,
+    serving: Serving | None = None,
+    progress: Progress | None = None,
 ) -> Engine:
-    """The engine for what `-m` was given.
+    """The engine for what `-m` was given; `serving` is for a model behind a server.
 
     Raises FelicityError where there is no such model, NotPossible where no engine takes its family.
     """
     compute = compute or Compute()
+    if is_served(spec):
+        refuse_compute(spec, compute)
+        return open_served(spec, policy=keep_own(policy, FAMILY), serving=serving or Serving())
+    refuse_for_local(spec, serving)
     prepare_dtype(compute.dtype, compute.device)
     if compute.device not in ("auto", "cpu"):
         choose_device(compute.device)
@@ -88,7 +99,12 @@ def open_engine(
 
 
 def open_tokenizer(spec: str, *, progress: Progress | None = None) -> Any:
-    """The tokenizer of what `-m` was given."""
+    """The tokenizer of what `-m` was given.
+
+    Raises NotPossible for a model behind a server.
+    """
+    if is_served(spec):
+        raise NotPossible(f"The tokenizer of '{spec}' is behind a server; give -m the model's files.")
     source = resolve_source(spec, progress=progress)
     if source.origin == "words":
         return load_word_tokenizer(source.folder)

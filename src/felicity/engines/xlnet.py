@@ -101,4 +101,6 @@ XLNET = Way(
     hide=hide_in_order,
     reader=XlnetReader,
     kind=lambda policy: "left-to-right" if policy.order == "left" else "permutation",
+    # transformers mixes its positions, which are float32, into everything.
+    half=False,
 )

@@ -18,6 +18,7 @@ LOOKS: tuple[tuple[str, list[int]], ...] = (
 )
 MOST_SERIES = len(LOOKS)
 LETTER = 6.6
+ASIDE = 0.05
 
 
 class Point(NamedTuple):
@@ -59,7 +60,13 @@ def chart_lines(
         marks.append(rule.encode(y=y))
     for place, name in enumerate(series):
         role, dash = LOOKS[place % MOST_SERIES]
-        own = [point._asdict() for point in points if point.series == name]
+        # Intervals at one place would hide each other, so that each series stands a little aside.
+        aside = ASIDE * (place - (len(series) - 1) / 2)
+        own = [
+            point._asdict() | {"x": point.x + (aside if point.low is not None else 0.0)}
+            for point in points
+            if point.series == name
+        ]
         spans = [point for point in own if point["low"] is not None]
         look = {"color": LIGHT[role], "aria": False}
         if spans:

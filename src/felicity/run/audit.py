@@ -7,6 +7,7 @@ from felicity.core.schemas import AUDIT
 from felicity.data.catalogue import Dataset
 
 EXAMPLES = 3
+PAIR = ("good", "bad")
 
 
 def audit_requests(requests: pl.DataFrame, encodings: pl.DataFrame) -> pl.DataFrame:
@@ -43,6 +44,11 @@ def audit_requests(requests: pl.DataFrame, encodings: pl.DataFrame) -> pl.DataFr
             "over-long inputs", known.filter(pl.col("n_over") > 0), len(known), "longer than the window"
         ),
     ]
+    unread = known.filter(pl.col("n_tokens").is_null())
+    if len(unread):
+        rows.append(
+            _requests("inputs not tokenized", unread, len(known), "only the server knows their tokens")
+        )
     return pl.DataFrame(rows, schema=AUDIT, orient="row")
 
 
@@ -84,8 +90,9 @@ def _pairs(known: pl.DataFrame) -> pl.DataFrame:
             pl.col("n_tokens").cast(pl.Int64).filter(pl.col("condition") == "good").first().alias("good"),
             pl.col("n_tokens").cast(pl.Int64).filter(pl.col("condition") == "bad").first().alias("bad"),
             (pl.col("text").n_unique() == 1).alias("same"),
+            pl.col("condition").is_in(PAIR).sum().alias("members"),
         )
-        .drop_nulls()
+        .filter(pl.col("members") == len(PAIR))
         .with_columns((pl.col("good") - pl.col("bad")).alias("more"))
     )
 

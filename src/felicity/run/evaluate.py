@@ -9,13 +9,14 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.errors import UnknownName
+from felicity.core.errors import NotPossible, UnknownName
 from felicity.core.schemas import SCORES, TOKENS
 from felicity.data.catalogue import Dataset, read_dataset
 from felicity.data.pairs import Columns
 from felicity.data.sample import sample_items
 from felicity.design.plain import build_prompts, build_requests
 from felicity.measures.scoring import check_measures
+from felicity.measures.sentence import UNIGRAM_MEASURES
 from felicity.measures.unigram import Unigram, read_unigram
 from felicity.run.audit import audit_requests, audit_rows, refuse_overlong
 from felicity.run.filling import K, fill_items
@@ -143,6 +144,8 @@ def _evaluate(
         old = folder.read_manifest()
         refuse_other_run(old, manifest, str(folder.path))
         manifest["created"] = old.get("created", manifest["created"])
+        manifest["command"] = manifest["command"] or old.get("command", "")
+        manifest["measures"] = keep_measures(manifest, old, str(folder.path), counted=plan.counts is not None)
     requests, contexts = build_requests(prepare_items(plan.items, cross=plan.dataset.cross))
     prompts = build_prompts(requests, contexts)
     encodings = lm.engine.encode(prompts)
@@ -171,6 +174,22 @@ def _evaluate(
     finish_run(folder, manifest, plan, case)
     forget_pending(folder)
     return read_run(folder.path)
+
+
+def keep_measures(new: dict[str, Any], old: dict[str, Any], folder: str, *, counted: bool) -> list[str]:
+    """The measures asked for, then those that the folder has already.
+
+    Raises NotPossible where an old one needs unigram counts that were not given again.
+    """
+    same_rule = new["options"].get("rule") == old.get("options", {}).get("rule")
+    kept = [name for name in old.get("measures", []) if same_rule and name not in new["measures"]]
+    needy = [name for name in kept if name in UNIGRAM_MEASURES and not counted]
+    if needy:
+        raise NotPossible(
+            f"{folder} has '{needy[0]}' too, which would be lost; pass its --unigram table again, or choose "
+            "another folder with -o."
+        )
+    return [*new["measures"], *kept]
 
 
 def finish_run(folder: RunFolder, manifest: dict[str, Any], plan: Plan, case: Case) -> None:

@@ -20,8 +20,10 @@ from felicity.core.policy import Policy
 from felicity.core.schemas import PROMPTS
 from felicity.engines.devices import Compute
 from felicity.engines.families import open_engine
+from felicity.engines.served.settings import Serving
 from felicity.measures.words import find_words, sum_spans
 from felicity.run.precision import EXACT
+from felicity.run.ray_pool import Workers, pool_engine
 from felicity.run.scoring import Progress, find_missing, read_tokens, score_missing
 from felicity.run.store import ScoreStore
 
@@ -136,7 +138,7 @@ class Model:
         ['Paris']
         """
         if not isinstance(self.engine, Filler) or "fill" not in self.info.can:
-            raise NotPossible(f"'{self.info.name}' can {', '.join(self.info.can)}, but not fill a blank.")
+            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot fill a blank.")
         if k < 1:
             raise BadInput(f"k is {k}; ask for at least one word.")
         return self.engine.fill(as_list(frames, "frame"), k=k)
@@ -155,7 +157,7 @@ class Model:
         True
         """
         if not isinstance(self.engine, Filler) or "fill" not in self.info.can:
-            raise NotPossible(f"'{self.info.name}' can {', '.join(self.info.can)}, but not fill a blank.")
+            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot fill a blank.")
         frames = as_list(frames, "frame")
         words = [[words] if isinstance(words, str) else list(words) for words in candidates]
         if candidates and isinstance(candidates[0], str):
@@ -185,7 +187,7 @@ class Model:
         ' Paris'
         """
         if not isinstance(self.engine, Generator) or "generate" not in self.info.can:
-            raise NotPossible(f"'{self.info.name}' can {', '.join(self.info.can)}, but not write a text on.")
+            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot write texts.")
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
         sampling = Sampling(
             tokens=tokens, temperature=temperature, top_p=top_p, stop=stops, samples=samples, seed=seed
@@ -211,12 +213,15 @@ def open_model(
     device: str = "auto",
     dtype: str = "float32",
     device_map: str | None = None,
+    serving: Serving | None = None,
+    workers: Workers | None = None,
     cache: bool = True,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Model:
-    """A model by name, folder, hub name or .gguf file.
+    """A model by name, folder, hub name or .gguf file, or `openai:NAME` behind a server.
 
     `device`, `dtype` and `device_map` are as in transformers; a device map wins over the device.
+    `serving` says where the server is and how it is asked. `workers` spreads scoring over a Ray cluster.
 
     >>> import felicity as fe
     >>> fe.model("smollm2").info.family
@@ -225,11 +230,16 @@ def open_model(
     chosen = policy or Policy()
     compute = Compute(device=device, dtype=dtype, device_map=device_map)
 
-    def open_exact() -> Model:
-        exact = replace(compute, dtype=EXACT)
-        return Model(open_engine(spec, policy=chosen, compute=exact), spec=spec, cache=cache)
+    def open_one(compute: Compute, progress: Callable[[str, int, int], None] | None = None) -> Engine:
+        engine = open_engine(spec, policy=chosen, compute=compute, serving=serving, progress=progress)
+        if workers is None:
+            return engine
+        return pool_engine(engine, spec, policy=chosen, compute=compute, workers=workers)
 
-    engine = open_engine(spec, policy=chosen, compute=compute, progress=progress)
+    def open_exact() -> Model:
+        return Model(open_one(replace(compute, dtype=EXACT)), spec=spec, cache=cache)
+
+    engine = open_one(compute, progress)
     return Model(engine, spec=spec, cache=cache, open_exact=None if dtype == EXACT else open_exact)
 
 

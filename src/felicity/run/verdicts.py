@@ -2,13 +2,22 @@
 
 import polars as pl
 
+from felicity.core.errors import NotPossible
 from felicity.run.folder import EXTRAS, RunFolder
 from felicity.run.rules import Verdicts
 from felicity.stats.proportions import estimate_accuracy
 
 
 def write_verdicts(folder: RunFolder, verdicts: Verdicts, *, seed: int) -> None:
-    """Write what was judged, and remove what another rule may have left here."""
+    """Write what was judged, and remove what another rule may have left here.
+
+    Raises NotPossible where nothing was judged.
+    """
+    if verdicts.judgements.is_empty():
+        raise NotPossible(
+            "None of these items can be judged: nothing is predicted of them, or all are rated alike; take "
+            "more suites."
+        )
     folder.write("judgements", verdicts.judgements)
     tables = dict(verdicts.tables)
     if verdicts.predictions is not None:

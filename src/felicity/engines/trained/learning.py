@@ -28,6 +28,18 @@ def build_network(vocabulary: int, settings: TrainingSettings) -> LstmModel | Td
     return LstmModel(vocabulary, settings)
 
 
+def begin_with(model: LstmModel | TdlmModel, vectors: np.ndarray) -> None:
+    """Put known word vectors into the embeddings of the language and the topic model."""
+    known = torch.from_numpy(~np.isnan(vectors[:, 0]))
+    if isinstance(model, TdlmModel):
+        embeddings = [model.language.embedding, model.topic.embedding]
+    else:
+        embeddings = [model.embedding]
+    with torch.no_grad():
+        for embedding in embeddings:
+            embedding.weight[known] = torch.from_numpy(vectors).to(embedding.weight.device)[known]
+
+
 def build_optimizers(model: LstmModel | TdlmModel, settings: TrainingSettings) -> list[torch.optim.Adam]:
     """Adam for the language model and, with its own moments, for the topic model."""
     optimizers = [torch.optim.Adam(model.parameters(), lr=settings.rate)]

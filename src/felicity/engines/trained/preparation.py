@@ -10,6 +10,7 @@ import numpy as np
 from felicity.core.errors import BadInput
 from felicity.core.ids import fingerprint, hash_file
 from felicity.engines.counting import read_lines
+from felicity.engines.trained.embeddings import read_embeddings
 from felicity.engines.trained.settings import TrainingSettings
 from felicity.engines.trained.text import TrainingText, build_text, split_documents
 from felicity.engines.trained.vocabulary import WordTable, build_table
@@ -20,13 +21,17 @@ FEWEST_LINES = 2
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that a training reads; `corpus` tells of the files, `key` is equal for equal trainings."""
+    """All that a training reads; `corpus` tells of the files, `key` is equal for equal trainings.
+
+    vectors: word vectors to begin with, NaN for words without; None where there are none.
+    """
 
     table: WordTable
     text: TrainingText
     valid: TrainingText
     corpus: dict[str, Any]
     key: str
+    vectors: np.ndarray | None = None
 
 
 def prepare(
@@ -34,6 +39,7 @@ def prepare(
     settings: TrainingSettings,
     *,
     valid: Path | None = None,
+    embeddings: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Prepared:
     """Read a corpus; without a validation file some of its lines, drawn by the seed, are held out.
@@ -57,7 +63,8 @@ def prepare(
             f"{corpus} has no content words that occur {settings.min_count} times; lower --min-count or give "
             "more text."
         )
-    digests = [hash_file(corpus), hash_file(valid) if valid else None]
+    vectors = read_embeddings(embeddings, text.words, size=settings.embedding) if embeddings else None
+    digests = [hash_file(path) if path else None for path in (corpus, valid, embeddings)]
     told = {
         "name": corpus.name,
         "sha256": digests[0],
@@ -67,7 +74,7 @@ def prepare(
         "held_tokens": len(other.ids),
     }
     key = fingerprint([settings.key, *digests])
-    return Prepared(table, built, build_text(other, held_counts, table), told, key)
+    return Prepared(table, built, build_text(other, held_counts, table), told, key, vectors)
 
 
 def _hold_out(lines: list[str], settings: TrainingSettings, corpus: Path) -> tuple[list[str], list[str]]:

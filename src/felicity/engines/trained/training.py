@@ -18,6 +18,7 @@ from felicity.engines.trained.batches import plan_epoch
 from felicity.engines.trained.checkpoint import Progressed, Training, load_checkpoint, save_checkpoint
 from felicity.engines.trained.folder import HISTORY, WEIGHTS, TrainedRecord, prepare_folder, write_json
 from felicity.engines.trained.learning import (
+    begin_with,
     build_network,
     build_optimizers,
     language_step,
@@ -67,6 +68,8 @@ def train(
     with _alone(folder), torch.random.fork_rng():
         torch.manual_seed(settings.seed)
         model = build_network(len(prepared.table), settings).to(device)
+        if prepared.vectors is not None:
+            begin_with(model, prepared.vectors)
         training = Training(model, build_optimizers(model, settings), Progressed(), device)
         load_checkpoint(training, folder, key=prepared.key)
         while not _is_done(training.so_far, settings):

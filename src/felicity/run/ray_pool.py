@@ -1,0 +1,183 @@
+"""A run spread over a Ray cluster: one engine a worker, everything scored kept by the driver.
+
+What is to be scored is cut into shards of fixed size, each planned by itself, so that the numbers do not
+depend on how many workers there are or on which of them died.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from felicity.core.engine import NOTHING_MORE, Engine, EngineInfo, More
+from felicity.core.errors import BadInput, FelicityError, NotPossible
+from felicity.core.policy import Policy
+from felicity.engines.devices import Compute
+from felicity.engines.families import open_engine
+from felicity.engines.served.settings import is_served
+from felicity.run.ray_cluster import count_places, join_cluster, share_out
+
+SHARD = 256
+# Times that a worker is started again, and that a shard is tried again, before the run stops.
+RESTARTS = 4
+ALL = "ray"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """How a run is spread.
+
+    count: engines at work; None is one for each GPU of the cluster, or one a machine where it has none.
+    address: of the cluster, as Ray takes it; empty is `$RAY_ADDRESS`, else one made on this machine.
+    """
+
+    count: int | None = None
+    address: str = ""
+
+    @classmethod
+    def parse(cls, text: str, *, address: str = "") -> "Workers":
+        """What `--workers` was given: `ray` or a number.
+
+        >>> Workers.parse("2").count
+        2
+
+        Raises BadInput.
+        """
+        if text == ALL:
+            return cls(address=address)
+        if not text.isdecimal() or int(text) < 1:
+            raise BadInput(f"--workers {text} is neither '{ALL}' nor a number above 0.")
+        return cls(count=int(text), address=address)
+
+
+def pool_engine(
+    engine: Engine, spec: str, *, policy: Policy, compute: Compute, workers: Workers
+) -> "PoolEngine":
+    """An engine that scores as `engine` does, on the workers of a cluster.
+
+    Raises NotPossible where Ray is not installed or the model is behind a server.
+    """
+    if is_served(spec):
+        raise NotPossible(
+            f"'{spec}' is behind a server, which takes many requests at once; use --concurrency instead of "
+            "--workers."
+        )
+    if find_spec("ray") is None:
+        raise NotPossible("--workers needs Ray; install it: pip install 'felicity[ray]'")
+    # A worker has another working folder.
+    place = Path(spec).expanduser()
+    found = str(place.resolve()) if place.exists() else spec
+    return PoolEngine(engine, partial(open_engine, found, policy=policy, compute=compute), workers)
+
+
+class Worker:
+    """One engine in a process of the cluster."""
+
+    def __init__(self, open_again: Callable[[], Engine], key: str) -> None:
+        self._engine = open_again()
+        self._key = key
+
+    def score(self, shard: pl.DataFrame, done: list[str], more: More) -> tuple[str, Any]:
+        """Frames of TOKENS and what the engine says of itself, or the sentence of a failure."""
+        if self._engine.info.key != self._key:
+            return "failed", (
+                f"A worker of the cluster has other files, or another version of felicity, for "
+                f"'{self._engine.info.name}'; make them the same on every machine."
+            )
+        try:
+            frames = list(self._engine.score(shard, done=done, more=more))
+        except FelicityError as error:
+            return "failed", str(error)
+        return "scored", (frames, self._engine.info.notes)
+
+
+class PoolEngine:
+    """An Engine that hands shards to workers; tokenizing and all writing stay in this process."""
+
+    def __init__(self, engine: Engine, open_again: Callable[[], Engine], workers: Workers) -> None:
+        self._engine = engine
+        self._open_again = open_again
+        self._workers = workers
+        self._notes: dict[str, Any] = {}
+
+    @property
+    def info(self) -> EngineInfo:
+        """What the model is; once it has scored, also how the workers read it and how many there are."""
+        told = self._engine.info
+        kept = tuple(what for what in told.can if what in ("score", "more"))
+        return replace(told, can=kept, notes=told.notes | self._notes)
+
+    def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
+        """One row of ENCODINGS per prompt, from the tokenizer alone."""
+        return self._engine.encode(prompts)
+
+    def score(
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+    ) -> Iterator[pl.DataFrame]:
+        """Rows of TOKENS, a shard at a time; a shard whose worker dies is scored by its replacement.
+
+        Raises FelicityError where workers die again and again, or one cannot do the work.
+        """
+        shards = [(shard, finished) for shard, finished in cut_shards(prompts, set(done))]
+        if not shards:
+            return
+        import ray
+
+        with join_cluster(self._workers.address) as machines:
+            count = min(self._workers.count or count_places(machines), len(shards))
+            self._notes |= {"workers": count}
+            actors = [self._start(share_out(machines, count)) for _ in range(count)]
+            waiting = iter(shards)
+            under_way: dict[Any, Any] = {}
+
+            def hand_out(actor: Any) -> None:
+                for shard, finished in waiting:
+                    under_way[actor.score.remote(shard, finished, more)] = actor
+                    return
+
+            for actor in actors:
+                hand_out(actor)
+            while under_way:
+                (ready, *_), _ = ray.wait(list(under_way))
+                actor = under_way.pop(ready)
+                frames, notes = self._collect(ready)
+                self._notes |= notes
+                hand_out(actor)
+                yield from frames
+
+    def _start(self, share: dict[str, float]) -> Any:
+        import ray
+
+        remote: Any = ray.remote(max_restarts=RESTARTS, max_task_retries=RESTARTS, **share)(Worker)
+        return remote.remote(self._open_again, self._engine.info.key)
+
+    def _collect(self, ready: Any) -> Any:
+        import ray
+
+        try:
+            how, answer = ray.get(ready)
+        except ray.exceptions.RayError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise FelicityError(
+                f"A worker died {RESTARTS + 1} times at the same work ({reason[:200]}); give workers more "
+                "memory or start fewer; what was scored is kept, and the same command goes on from there."
+            ) from error
+        if how == "failed":
+            raise FelicityError(answer)
+        return answer
+
+
+def cut_shards(prompts: pl.DataFrame, done: set[str]) -> Iterator[tuple[pl.DataFrame, list[str]]]:
+    """Shards of fixed size, prompts that begin alike together, each with what is done of it.
+
+    Those that are wholly done are left out; the others are cut as if nothing were.
+    """
+    alike = prompts.sort("context_text", "text", maintain_order=True, nulls_last=False)
+    for shard in alike.iter_slices(SHARD):
+        finished = [request for request in shard["request"] if request in done]
+        if len(finished) < len(shard):
+            yield shard, finished
