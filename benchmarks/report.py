@@ -1,6 +1,7 @@
 """Rounds of a comparison as Markdown: machine, versions, medians, spread, and what bounds them."""
 
 import json
+import os
 import platform
 import time
 from collections.abc import Sequence
@@ -38,13 +39,16 @@ def render(entries: Sequence[dict[str, Any]]) -> str:
     import torch
     import transformers
 
-    lines = [
-        "# Side by side",
-        "",
-        "Written by `benchmarks/compare.py`; texts scored per second, float32.",
-        "",
+    lines = ["# Side by side", ""]
+    lines += [
+        "Written by `benchmarks/compare.py`; texts scored per second, float32. The programs take turns,"
     ]
+    lines += [
+        "and ratios are medians over rounds. Where others share the machine, the ratio of processor time"
+    ]
+    lines += ["tells more than that of the clock.", ""]
     lines += [f"- machine: {processor()}, {torch.get_num_threads()} threads, {platform.system()}"]
+    lines += [f"- load when written: {os.getloadavg()[0]:.1f} processes wanting to run"]
     lines += [f"- torch {torch.__version__}, transformers {transformers.__version__}"]
     lines += [f"- matrix products: {', '.join(f'{k} {v:.0f} GFLOP/s' for k, v in product_rates().items())}"]
     for entry in entries:
@@ -60,15 +64,8 @@ def render(entries: Sequence[dict[str, Any]]) -> str:
 def table(entry: dict[str, Any]) -> list[str]:
     """Medians over rounds, and of the ratios to the better peer within each round."""
     programs = list(entry["programs"])
-    head = [
-        "work",
-        "texts a round",
-        "rounds",
-        *programs,
-        "ratio to the better peer",
-        "lowest to highest",
-        "reach",
-    ]
+    head = ["work", "texts a round", "rounds", *programs]
+    head += ["ratio to the better peer", "lowest to highest", "ratio of processor time", "reach"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for work in dict.fromkeys(each["work"] for each in entry["rounds"]):
         rounds = [each for each in entry["rounds"] if each["work"] == work]
