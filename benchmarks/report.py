@@ -55,7 +55,7 @@ def render(entries: Sequence[dict[str, Any]]) -> str:
         lines += ["", f"## {entry['model']}", ""]
         for name, told in entry["programs"].items():
             batches = ", ".join(f"{work} {size}" for work, size in told["batch"].items() if size)
-            best = f", best batch: {batches}" if batches else ""
+            best = f", batch: {batches}" if batches else ""
             lines.append(f"- {name} {told['version']}: peak memory {told['peak_gb']:.2f} GB{best}")
         lines += ["", *table(entry)]
     return "\n".join(lines) + "\n"
