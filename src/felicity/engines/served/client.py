@@ -18,7 +18,7 @@ T = TypeVar("T")
 PASSING = {408, 425, 429, 500, 502, 503, 504, 529}
 KEY_REFUSED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 # Answers that cannot be read come of a mishap or of another protocol; repeating them tells which.
-UNREADABLE_TRIES = 4
+UNREADABLE_TRIES = 8
 SAID_CHARACTERS = 200
 KEPT = "what was scored is kept, and the same command goes on from there"
 
