@@ -1,31 +1,12 @@
-"""Published data and lme4's small classic data sets, for the tests of the statistics."""
+"""lme4's small classic data sets, for the tests of the statistics."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-ROOT = Path(__file__).parents[2]
 CLASSICS = Path(__file__).parent / "mixed" / "data"
-
-
-@pytest.fixture(scope="session")
-def published() -> Callable[[str], Path]:
-    """A file of the published data; skips where there is none, fails where it lacks the file."""
-    named = os.environ.get("FELICITY_DATA")
-    folder = Path(named) if named else ROOT.parent / "shared" / "data"
-
-    def find(name: str) -> Path:
-        if not folder.is_dir():
-            pytest.skip("the published data is not here; set FELICITY_DATA to its folder")
-        path = folder / name
-        if not path.exists():
-            pytest.fail(f"the published data lacks {name}")
-        return path
-
-    return find
 
 
 @pytest.fixture(scope="session")
