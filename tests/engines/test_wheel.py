@@ -211,9 +211,13 @@ def test_a_machine_without_any_pip_is_told_what_to_install(
         pips.find_pip()
 
 
-def test_a_wrong_password_is_said_and_never_shown(
-    address: str, no_settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("hidden", ["", "pip"])
+def test_a_wrong_password_is_said_and_never_shown_by_any_pip(
+    hidden: str, address: str, no_settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The pip that Python ships is older than the environment's, and says less.
+    pytest.importorskip("ensurepip", reason="this Python comes without pip")
+    hide(monkeypatch, hidden)
     monkeypatch.setenv("PIP_INDEX_URL", f"http://{USER}:wr0ng@{address}/private")
     with pytest.raises(FelicityError, match="refused the user or password") as caught:
         fetch_wheel(REQUIREMENT, tmp_path / "fetched")

@@ -12,6 +12,7 @@ from felicity.engines.progress import Progress, no_progress
 PROGRESS_LINE = re.compile(r"^Progress (\d+) of (\d+)$")
 BROKEN = re.compile(r"connection broken by .*")
 CAUSE = re.compile(r"\[Errno -?\d+\] ([\w ]+)")
+REFUSED = "401 Client Error"
 NOTHING_FOUND = "from versions: none"
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
@@ -29,7 +30,9 @@ def fetch_wheel(requirement: str, folder: Path, *, progress: Progress = no_progr
     # What pip leaves when it is killed goes with the folder.
     environment = build_pip_environment(pip.command) | {"TMPDIR": str(scratch)}
     bar = "raw" if pip.says_progress else "off"
-    arguments = ["download", "--no-deps", "--only-binary", ":all:", "--progress-bar", bar]
+    # pip tells a refused password only to its log, when it may not ask for another.
+    log = scratch / "pip.log"
+    arguments = ["download", "--no-deps", "--only-binary", ":all:", "--progress-bar", bar, "--log", str(log)]
     lines = []
     with subprocess.Popen(
         [*pip.command, *arguments, "--dest", str(folder), "--", requirement],
@@ -52,8 +55,10 @@ def fetch_wheel(requirement: str, folder: Path, *, progress: Progress = no_progr
             raise
     wheels = sorted(folder.glob("*.whl"))
     if process.returncode != 0 or not wheels:
+        refused = log.is_file() and REFUSED in log.read_text(errors="replace")
+        reason = "the index refused the user or password it was given" if refused else explain_failure(lines)
         raise FelicityError(
-            f"Cannot fetch {requirement} from the package index: {explain_failure(lines)}; "
+            f"Cannot fetch {requirement} from the package index: {reason}; "
             "check the network and the index that pip is set up with, or give -m a model folder."
         )
     return wheels[0]
@@ -66,8 +71,6 @@ def explain_failure(lines: list[str]) -> str:
     '404 for https://lab.example/simple/x'
     """
     account = "\n".join(lines)
-    if "Credentials not correct" in account:
-        return "the index refused the user or password it was given"
     broken = BROKEN.search(account)
     if broken and NOTHING_FOUND in account:
         cause = CAUSE.search(broken[0])
