@@ -24,6 +24,7 @@ PEERS = {"minicons": "minicons==0.3.39", "lm-eval": "lm-eval==0.4.13"}
 TOLERANCE = 2e-3  # nats on the sum over a text, float32
 BATCHES = (8, 16, 32, 64, 128)
 PROBE_TEXTS = 256
+BEHIND = 0.8  # a peer slower than this part of the better one's speed takes part in the first round only
 
 
 @dataclass
@@ -104,8 +105,9 @@ def compare(
     """Sentences per second of each program, part by part; stops where two disagree."""
     for worker in workers:
         worker.find_batch(parts[0], batches)
-    rounds = []
+    rounds: list[dict[str, Any]] = []
     for number, part in enumerate(parts):
+        workers = keep_contenders(workers, rounds)
         speed: dict[str, Any] = {"work": part.name, "texts": len(part.texts)}
         first: tuple[str, list[float]] | None = None
         for turn in range(len(workers)):
@@ -122,6 +124,17 @@ def compare(
     return rounds
 
 
+def keep_contenders(workers: list[Worker], rounds: list[dict[str, Any]]) -> list[Worker]:
+    """felicity, and the peers that may be the better one; hours are not spent on the other."""
+    peers = [worker.name for worker in workers if worker.name != "felicity"]
+    if not rounds or not peers:
+        return workers
+    best = max(rounds[0][name] for name in peers)
+    return [
+        worker for worker in workers if worker.name == "felicity" or rounds[0][worker.name] >= BEHIND * best
+    ]
+
+
 def refuse_disagreement(
     first: tuple[str, list[float]], second: tuple[str, list[float]], work: works.Work
 ) -> None:
@@ -136,6 +149,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pairs", type=int, default=100, help="pairs of each BLiMP paradigm")
     parser.add_argument("--sweep", type=int, default=100, help="items of the context sweep")
+    parser.add_argument("--sweep-rounds", type=int, help="rounds of the context sweep  [default: --rounds]")
     parser.add_argument("--work", action="append", choices=("blimp", "sweep", "one context"))
     parser.add_argument("--batch", type=int, action="append", help="batch sizes to try with the peers")
     parser.add_argument("--model", help="a model folder instead of GPT-2 small's shape; `smollm2` works too")
@@ -162,7 +176,7 @@ def run(asked: argparse.Namespace) -> None:
     chosen = asked.work or ["blimp", "sweep", "one context"]
     plans = {
         "blimp": lambda: works.blimp_parts(asked.pairs, asked.rounds),
-        "sweep": lambda: works.sweep_parts(asked.sweep, asked.rounds, count),
+        "sweep": lambda: works.sweep_parts(asked.sweep, asked.sweep_rounds or asked.rounds, count),
         "one context": lambda: [works.one_context(20 if asked.smoke else 200, count)] * min(3, asked.rounds),
     }
     names = ["felicity"]
@@ -174,7 +188,7 @@ def run(asked: argparse.Namespace) -> None:
     for name in chosen:
         rounds = compare(workers, plans[name](), batches=batches)
         if not asked.smoke:
-            report.write(rounds, workers, model=asked.model or "GPT-2 small's shape, random weights")
+            report.write(rounds, workers, model=asked.model or works.GPT2)
     for worker in workers:
         worker.stop()
 

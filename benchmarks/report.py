@@ -46,7 +46,8 @@ def render(entries: Sequence[dict[str, Any]]) -> str:
     lines += [
         "and ratios are medians over rounds. Where others share the machine, the ratio of processor time"
     ]
-    lines += ["tells more than that of the clock.", ""]
+    lines += ["tells more than that of the clock. A peer that was clearly the slower one in the first round"]
+    lines += ["took part in that round only.", ""]
     lines += [f"- machine: {processor()}, {torch.get_num_threads()} threads, {platform.system()}"]
     lines += [f"- load when written: {os.getloadavg()[0]:.1f} processes wanting to run"]
     lines += [f"- torch {torch.__version__}, transformers {transformers.__version__}"]
@@ -69,7 +70,7 @@ def table(entry: dict[str, Any]) -> list[str]:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for work in dict.fromkeys(each["work"] for each in entry["rounds"]):
         rounds = [each for each in entry["rounds"] if each["work"] == work]
-        speeds = [f"{median(each[name] for each in rounds):.1f}" for name in programs]
+        speeds = [f"{median(each[name] for each in rounds if name in each):.1f}" for name in programs]
         peers = [name for name in programs if name != "felicity"]
         ratios = divide(rounds, peers, "")
         middle = f"{median(ratios):.2f}" if ratios else ""
@@ -85,7 +86,7 @@ def divide(rounds: Sequence[dict[str, Any]], peers: Sequence[str], kind: str) ->
     """felicity's speed over the better peer's, round by round; by the clock, or by processor time."""
     if not peers:
         return []
-    return [each[f"felicity{kind}"] / max(each[f"{name}{kind}"] for name in peers) for each in rounds]
+    return [each[f"felicity{kind}"] / max(each[f"{name}{kind}"] for name in peers if name in each) for each in rounds]
 
 
 def processor() -> str:

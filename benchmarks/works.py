@@ -15,6 +15,7 @@ from felicity.data.sample import sample_items
 
 SWEEP = range(100, 1000, 100)
 ONE_CONTEXT = 500
+GPT2 = "GPT-2 small's shape, random weights"
 
 
 @dataclass(frozen=True)
