@@ -62,5 +62,5 @@ SWEEP_CONTEXTS: Schema = {
 # One row a thing to score; `case` is an item in one context. Without a context: kind `none`, length 0.
 SWEEP_REQUESTS: Schema = {**REQUESTS, "case": TEXT, **FACTORS}
 
-# One row an item, context and measure. ppl_margin: perplexity of the bad less that of the good sentence.
+# One row an item, context and measure. ppl_margin: perplexity of the better less that of the worse sentence.
 SWEEP_JUDGEMENTS: Schema = {**JUDGEMENTS, "context": TEXT, **FACTORS, "ppl_margin": pl.Float64()}
