@@ -13,6 +13,7 @@ import polars as pl
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import ORDINARY, Policy
 from felicity.engines.sentences import split_sentences
+from felicity.engines.splicing import Rows, tokenize_after
 
 
 @dataclass(frozen=True)
@@ -130,49 +131,24 @@ class Encoder:
         self, requests: list[str], contexts: list[str], texts: list[str], dropped: np.ndarray
     ) -> Encoded:
         join = self.policy.join
-        wholes = [c + join + t if c else t for c, t in zip(contexts, texts, strict=True)]
-        itself = self.policy.bos == "tokenizer"
-        output = self.tokenizer(
-            wholes,
-            add_special_tokens=itself,
-            return_offsets_mapping=True,
-            return_special_tokens_mask=True,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-            verbose=False,
+        flat = tokenize_after(
+            self.tokenizer, contexts, join, texts, words=self.words, itself=self.policy.bos == "tokenizer"
         )
-        counts = np.fromiter(map(len, output["input_ids"]), dtype=np.int64, count=len(wholes))
-        flat = _Flat(
-            ids=np.fromiter(
-                (i for row in output["input_ids"] for i in row), dtype=np.int64, count=counts.sum()
-            ),
-            span=np.array([s for row in output["offset_mapping"] for s in row], dtype=np.int64).reshape(
-                -1, 2
-            ),
-            special=np.fromiter(
-                (bool(i) for row in output["special_tokens_mask"] for i in row),
-                dtype=bool,
-                count=counts.sum(),
-            )
-            & itself,
-            row=np.repeat(np.arange(len(wholes)), counts),
-            word=_find_words(output, len(wholes)) if self.words else None,
-        )
+        row = flat.row
         context_ends = np.array([len(c) for c in contexts], dtype=np.int64)
         text_starts = np.array([len(c + join) if c else 0 for c in contexts], dtype=np.int64)
         text_ends = text_starts + np.array([len(t) for t in texts], dtype=np.int64)
-        own = self._own(flat, contexts, text_starts, counts)
-        across = own & (flat.span[:, 0] < context_ends[flat.row])
-        start = np.clip(flat.span[:, 0] - text_starts[flat.row], 0, None)
-        end = np.clip(flat.span[:, 1] - text_starts[flat.row], 0, (text_ends - text_starts)[flat.row])
-        return self._assemble(requests, flat, counts, own, across, start, end, dropped)
+        own = self._own(flat, contexts, text_starts)
+        across = own & (flat.span[:, 0] < context_ends[row])
+        start = np.clip(flat.span[:, 0] - text_starts[row], 0, None)
+        end = np.clip(flat.span[:, 1] - text_starts[row], 0, (text_ends - text_starts)[row])
+        return self._assemble(requests, flat, own, across, start, end, dropped)
 
-    def _own(
-        self, flat: "_Flat", contexts: list[str], text_starts: np.ndarray, counts: np.ndarray
-    ) -> np.ndarray:
+    def _own(self, flat: Rows, contexts: list[str], text_starts: np.ndarray) -> np.ndarray:
         """Which tokens belong to the text: those with a character of it."""
+        row = flat.row
         if self.policy.seam == "offsets":
-            return np.asarray((flat.span[:, 1] > text_starts[flat.row]) & ~flat.special)
+            return np.asarray((flat.span[:, 1] > text_starts[row]) & ~flat.special)
         # minicons counts the context's tokens, tokenized alone, and takes all that come later. What a
         # masked model's tokenizer adds behind the context alone does not stand behind it here.
         itself = self.policy.bos == "tokenizer"
@@ -182,14 +158,13 @@ class Encoder:
             for bits in alone["special_tokens_mask"]
         ]
         skip = np.array([n if c else 0 for n, c in zip(counted, contexts, strict=True)], dtype=np.int64)
-        place = np.arange(len(flat.row)) - np.concatenate([[0], np.cumsum(counts)[:-1]])[flat.row]
-        return np.asarray((place >= skip[flat.row]) & ~flat.special)
+        place = np.arange(len(row)) - np.concatenate([[0], np.cumsum(flat.counts)[:-1]])[row]
+        return np.asarray((place >= skip[row]) & ~flat.special)
 
     def _assemble(
         self,
         requests: list[str],
-        flat: "_Flat",
-        counts: np.ndarray,
+        flat: Rows,
         own: np.ndarray,
         across: np.ndarray,
         start: np.ndarray,
@@ -197,6 +172,7 @@ class Encoder:
         dropped: np.ndarray,
     ) -> Encoded:
         """Add begin and end tokens, and mark what can be scored: all of the text but a bare first token."""
+        counts = flat.counts
         begin = self._token(self.policy.bos)
         finish = self._token(self.policy.eos)
         before, after = int(begin is not None), int(finish is not None)
@@ -245,23 +221,6 @@ class Encoder:
                     f"The first token of '{encoded.request[bare[0]]}' cannot be scored without a begin "
                     "token; give one with --bos, or allow it with the policy first='skip'."
                 )
-
-
-@dataclass(frozen=True)
-class _Flat:
-    """One tokenizer call, flattened."""
-
-    ids: np.ndarray
-    span: np.ndarray
-    special: np.ndarray
-    row: np.ndarray
-    word: np.ndarray | None
-
-
-def _find_words(output: Any, size: int) -> np.ndarray:
-    """Which word of its row each token belongs to, by the tokenizer's own splitting; -1 for none."""
-    rows = (output.word_ids(row) for row in range(size))
-    return np.array([-1 if word is None else word for row in rows for word in row], dtype=np.int64)
 
 
 def _resolve(choice: str, tokenizer: Any, candidates: tuple[str | None, ...], name: str) -> str:
