@@ -86,7 +86,8 @@ def divide(rounds: Sequence[dict[str, Any]], peers: Sequence[str], kind: str) ->
     """felicity's speed over the better peer's, round by round; by the clock, or by processor time."""
     if not peers:
         return []
-    return [each[f"felicity{kind}"] / max(each[f"{name}{kind}"] for name in peers if name in each) for each in rounds]
+    best = [max(each[f"{name}{kind}"] for name in peers if name in each) for each in rounds]
+    return [each[f"felicity{kind}"] / better for each, better in zip(rounds, best, strict=True)]
 
 
 def processor() -> str:
