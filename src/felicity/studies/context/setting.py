@@ -1,0 +1,117 @@
+"""What a context study is asked to do: everything that changes its numbers, and nothing else."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from felicity.core.errors import BadInput
+from felicity.core.files import data_folder
+from felicity.core.ids import hash_file
+from felicity.core.sweep import FROM_KINDS, KINDS, UNPERTURBED
+from felicity.data.pairs import Columns
+from felicity.design.contexts.plan import ContextPlan
+
+EVERY_SUITE = "all"
+# Which sentence counts as acceptable in this study, where a dataset's own rule says otherwise.
+RULES = {"crows_pairs": "less"}
+WIKITEXT = ("wikitext103/wiki.test.raw.gz", "wikitext103/wiki.test.raw")
+MOST_LENGTHS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A study of contexts.
+
+    kinds, lengths, unit, draws, contexts_per_suite, from_suites, seed: as in ContextPlan. perturbations:
+    ways of changing the context's sentences, besides leaving them alone. text: running text for unrelated
+    contexts. sample: so many items of each suite. tokenizer: the model whose tokens lengths are counted
+    in. parse: compare dependency labels too.
+    """
+
+    dataset: str
+    lengths: tuple[int, ...]
+    tokenizer: str
+    kinds: tuple[str, ...] = tuple(KINDS)
+    unit: str = "tokens"
+    draws: int = 1
+    contexts_per_suite: int | None = None
+    from_suites: tuple[str, ...] = ()
+    perturbations: tuple[str, ...] = ()
+    text: Path | None = None
+    sample: int | None = None
+    seed: int = 0
+    measure: str = "lp"
+    rule: str | None = None
+    source: Path | None = None
+    columns: Columns | None = None
+    parse: bool = False
+
+    @property
+    def chosen_rule(self) -> str | None:
+        """The dataset's rule that this study judges by."""
+        return self.rule or RULES.get(self.dataset)
+
+    def plan(self, suites: tuple[str, ...], *, perturb: str = UNPERTURBED) -> ContextPlan:
+        """The contexts to draw; `suites` are what `all` means."""
+        sources = suites if self.from_suites == (EVERY_SUITE,) else self.from_suites
+        kinds = (*self.kinds, *(FROM_KINDS if sources else ()))
+        return ContextPlan(
+            kinds=kinds,
+            lengths=self.lengths,
+            unit=self.unit,
+            draws=self.draws,
+            contexts_per_suite=self.contexts_per_suite,
+            from_suites=sources,
+            perturb=perturb,
+            seed=self.seed,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For study.json: the text by its content, paths left out."""
+        told = asdict(self)
+        told["text"] = hash_file(self.text) if self.text and "unrelated" in self.kinds else None
+        told["source"] = None if self.source is None else self.source.name
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+
+
+def parse_lengths(grid: str) -> tuple[int, ...]:
+    """Lengths from `0:900:100`, with both ends, or from `0,100,400`.
+
+    Raises BadInput.
+
+    >>> parse_lengths("0:300:100")
+    (0, 100, 200, 300)
+    >>> parse_lengths("0,10")
+    (0, 10)
+    """
+    wrong = BadInput(f"Lengths '{grid}' are not written FIRST:LAST:STEP, as 0:900:100, nor as 0,100,400.")
+    try:
+        if ":" in grid:
+            first, last, step = (int(part) for part in grid.split(":"))
+            found = tuple(range(first, last + 1, step))
+        else:
+            found = tuple(sorted({int(part) for part in grid.split(",")}))
+    except ValueError as error:
+        raise wrong from error
+    if not found or min(found) < 0 or max(found) == 0:
+        raise wrong
+    if len(found) > MOST_LENGTHS:
+        raise BadInput(f"Lengths '{grid}' are {len(found)} in number; take a larger step.")
+    return found
+
+
+def find_text(given: Path | None, kinds: tuple[str, ...]) -> Path | None:
+    """The running text for unrelated contexts: the file given, else WikiText's test part in $FELICITY_DATA.
+
+    Raises BadInput where unrelated contexts are asked for and there is no text.
+    """
+    if given is not None or "unrelated" not in kinds:
+        return given
+    folder = data_folder()
+    known = [folder / name for name in WIKITEXT if (folder / name).is_file()] if folder else []
+    if not known:
+        raise BadInput(
+            "Unrelated contexts are drawn from running text; name a file with --text, or choose other kinds "
+            "with --kind."
+        )
+    return known[0]
