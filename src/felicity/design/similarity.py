@@ -1,0 +1,124 @@
+"""How alike two texts are, as F1 of what they consist of: words, or dependency labels.
+
+A text is a bag: how often each word occurs in it, lower-cased, without punctuation (or each label of the
+dependency parse, without `punct`). With |x| the size of a bag and overlap the sum over words of the smaller
+of the two counts,
+
+    F1(a, b) = 2 overlap / (|a| + |b|),
+
+the harmonic mean of the share of a found in b and the share of b found in a; 1 for two empty bags. A context
+is the bag of all its sentences together.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+import polars as pl
+
+from felicity.design.parsing import parse
+
+# Letters and digits, with apostrophes and hyphens inside: didn't, ex-husband, 3rd.
+WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+PUNCTUATION_LABELS = ("punct", "")
+
+Bag = Counter[str]
+CountAll = Callable[[Sequence[str]], list[Bag]]
+
+
+def token_f1(a: str, b: str) -> float:
+    """F1 of the words of two texts.
+
+    >>> token_f1("The cat saw the dog.", "The dog slept.")
+    0.5
+    """
+    return bag_f1(*count_words([a, b]))
+
+
+def label_f1(a: str, b: str) -> float:
+    """F1 of the dependency labels of two texts.
+
+    Raises NotPossible where spaCy or its model is not installed.
+    """
+    return bag_f1(*count_labels([a, b]))
+
+
+def bag_f1(a: Bag, b: Bag) -> float:
+    """F1 of two bags."""
+    size = a.total() + b.total()
+    return 2 * (a & b).total() / size if size else 1.0
+
+
+def count_words(texts: Sequence[str]) -> list[Bag]:
+    """The bag of words of every text.
+
+    >>> count_words(["I didn't, did I?"])
+    [Counter({'i': 2, "didn't": 1, 'did': 1})]
+    """
+    return [Counter(word.lower().replace("’", "'") for word in WORD.findall(text)) for text in texts]
+
+
+def count_labels(texts: Sequence[str]) -> list[Bag]:
+    """The bag of dependency labels of every text.
+
+    Raises NotPossible where spaCy or its model is not installed.
+    """
+    return [
+        Counter(token.dep for token in tokens if token.dep not in PUNCTUATION_LABELS)
+        for tokens in parse(texts)
+    ]
+
+
+def measure_similarity(pairs: pl.DataFrame, contexts: pl.DataFrame, *, labels: bool = True) -> pl.DataFrame:
+    """Each pair of a context and a text with `token_f1` and, where `labels`, `dependency_f1`.
+
+    `pairs` has the columns `context` and `text`, and keeps any others and its order; `contexts` has
+    `context` and `sentences`. Every sentence and text is counted once, however many pairs it is in.
+
+    Raises NotPossible where labels are asked for and spaCy or its model is not installed.
+    """
+    wanted: list[tuple[str, CountAll]] = [("token_f1", count_words)]
+    if labels:
+        wanted.append(("dependency_f1", count_labels))
+    distinct = pairs.select("context", "text").unique(maintain_order=True)
+    used = contexts.select("context", "sentences").unique("context").join(distinct, on="context", how="semi")
+    for name, count_all in wanted:
+        distinct = distinct.with_columns(_score_pairs(distinct, used, count_all).alias(name))
+    return pairs.join(distinct, on=["context", "text"], how="left", maintain_order="left")
+
+
+def _score_pairs(pairs: pl.DataFrame, contexts: pl.DataFrame, count_all: CountAll) -> pl.Series:
+    """F1 of each row of pairs, by one join over the words that both have."""
+    sentences = contexts.explode("sentences").rename({"sentences": "text"})
+    texts = pl.concat([sentences["text"], pairs["text"]]).drop_nulls().unique(maintain_order=True)
+    counts = _tabulate(texts.to_list(), count_all)
+    of_contexts = sentences.join(counts, on="text").group_by("context", "unit").agg(pl.col("count").sum())
+    sizes = counts.group_by("text").agg(pl.col("count").sum().alias("text_size"))
+    context_sizes = of_contexts.group_by("context").agg(pl.col("count").sum().alias("context_size"))
+    numbered = pairs.select("context", "text").with_row_index("pair")
+    overlap = (
+        numbered.join(counts, on="text")
+        .join(of_contexts, on=["context", "unit"], suffix="_context")
+        .group_by("pair")
+        .agg(pl.min_horizontal("count", "count_context").sum().alias("overlap"))
+    )
+    size = pl.col("text_size").fill_null(0) + pl.col("context_size").fill_null(0)
+    scored = (
+        numbered.join(sizes, on="text", how="left")
+        .join(context_sizes, on="context", how="left")
+        .join(overlap, on="pair", how="left")
+        .sort("pair")
+        .select(pl.when(size > 0).then(2 * pl.col("overlap").fill_null(0) / size).otherwise(1.0).alias("f1"))
+    )
+    return scored["f1"]
+
+
+def _tabulate(texts: Sequence[str], count_all: CountAll) -> pl.DataFrame:
+    """Counts as rows: text, unit (a word or label), count."""
+    rows: Iterable[tuple[str, str, int]] = (
+        (text, unit, number)
+        for text, bag in zip(texts, count_all(texts), strict=True)
+        for unit, number in bag.items()
+    )
+    schema = {"text": pl.String, "unit": pl.String, "count": pl.Int64}
+    return pl.DataFrame(list(rows), schema=schema, orient="row")
