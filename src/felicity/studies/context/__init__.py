@@ -1,1 +1,1 @@
-"""Study 1, what context does to acceptability (Sinha et al. 2023): judgements in context, and their tables."""
+"""What context does to acceptability (Sinha et al. 2023): from judgements in context to its tables."""

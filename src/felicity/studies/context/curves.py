@@ -14,7 +14,7 @@ from felicity.studies.context.intervals import (
     wilson_intervals,
 )
 from felicity.studies.context.pairing import CELL, pair_with_baseline
-from felicity.studies.context.tables import CURVES, order_kinds
+from felicity.studies.context.tables import CURVES, order_kinds, order_seen
 
 LEVELS = {"overall": pl.lit("all"), "phenomenon": pl.col("phenomenon"), "suite": pl.col("suite")}
 
@@ -32,16 +32,10 @@ def draw_curves(judgements: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
         units.with_columns(pl.lit(level).alias("level"), name.alias("name")) for level, name in LEVELS.items()
     ]
     curves = pl.concat([_estimate(level, seed) for level in levels])
-    models, names = (_places(curves, column) for column in ("model", "name"))
-    level = pl.col("level").replace_strict({name: i for i, name in enumerate(LEVELS)})
+    models, names = (order_seen(curves, column) for column in ("model", "name"))
+    level = pl.col("level").replace_strict({name: i for i, name in enumerate(LEVELS)}, return_dtype=pl.UInt32)
     ordered = curves.sort(models, level, names, order_kinds(), "source", "perturbation", "length")
     return conform(ordered, CURVES)
-
-
-def _places(frame: pl.DataFrame, column: str) -> pl.Expr:
-    """Values in the order in which they first stood."""
-    found = frame[column].unique(maintain_order=True).to_list()
-    return pl.col(column).replace_strict({value: i for i, value in enumerate(found)})
 
 
 def _estimate(units: pl.DataFrame, seed: int) -> pl.DataFrame:

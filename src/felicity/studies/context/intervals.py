@@ -61,8 +61,9 @@ def difference_interval(total: Vector, squares: Vector, n: Vector) -> tuple[Vect
 
 def wilson_intervals(hits: Vector, n: Vector) -> tuple[Vector, Vector]:
     """Wilson's interval of many proportions at once."""
-    ends = np.array([wilson_interval(found, size) for found, size in zip(hits, n.tolist(), strict=True)])
-    return ends[:, 0], ends[:, 1]
+    ends = [wilson_interval(found, size) for found, size in zip(hits, n.tolist(), strict=True)]
+    low, high = np.array(ends).reshape(-1, 2).T
+    return low, high
 
 
 def widen(
@@ -81,8 +82,8 @@ def mark_clusters(units: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """
     cells = units.select(by).unique(maintain_order=True).with_row_index("cell")
     numbered = units.join(cells, on=list(by), nulls_equal=True, maintain_order="left")
-    contexts = pl.col("context").n_unique().over("cell")
-    shared = pl.col("context").is_not_null() & (contexts > 1) & (contexts < pl.len().over("cell"))
+    series = pl.col("series").n_unique().over("cell")
+    shared = pl.col("series").is_not_null() & (series > 1) & (series < pl.len().over("cell"))
     drawn = (
         pl.when(pl.col("suite").n_unique().over("cell") > 1)
         .then(pl.lit("suites"))
@@ -94,7 +95,7 @@ def mark_clusters(units: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         pl.when(drawn == "suites")
         .then("suite")
         .when(drawn == "contexts")
-        .then("context")
+        .then("series")
         .otherwise(None)
         .alias("cluster")
     )

@@ -14,7 +14,7 @@ CELL = ["kind", "source", "perturbation", "length"]
 def pair_with_baseline(judgements: pl.DataFrame) -> pl.DataFrame:
     """One row an item and kind, source, perturbation and length of context, the draws averaged.
 
-    Adds `base` (the item's accuracy without context), `delta`, and `context`, which items that read the
+    Adds `base` (the item's accuracy without context), `delta`, and `series`, which items that read the
     same contexts have in common. `ties` and `unstable` count judgements before averaging. The baseline
     itself is there as kind `none`, with delta 0.
 
@@ -35,7 +35,7 @@ def pair_with_baseline(judgements: pl.DataFrame) -> pl.DataFrame:
         pl.col("n_tokens").cast(pl.Float64).mean().alias("tokens"),
         pl.when(pl.col("ppl_margin").is_finite()).then("ppl_margin").mean().alias("ppl_margin"),
         # Items of one group read the same series, so that any one of them stands for all.
-        pl.col("series").min().alias("context"),
+        pl.col("series").min(),
     )
     base = bare.select(*ITEM, pl.col("passed").alias("base"))
     paired = units.join(base, on=ITEM, how="left", maintain_order="left")

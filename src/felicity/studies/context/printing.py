@@ -29,11 +29,13 @@ def _print_table(model: str, analysis: str, rows: list[dict[str, Any]]) -> str:
     fitted = [row for row in rows if row["term"] is not None]
     if fitted:
         width = max(len(row["term"]) for row in fitted)
-        lines.append(f"{'':{width}}  {'b':>8}  {'SE':>7}  {'z':>8}  {'95% CI':^18}")
+        lines.append(f"{'':{width}}  {'b':>8}  {'SE':>7}  {'z':>8}  {'95% CI':^18}  p")
         lines += [_print_row(row, width) for row in fitted]
         coded = any("matched" in row["term"] or "acceptable" in row["term"] for row in fitted)
         facts = [f"{rows[0]['n']} judgements", str(rows[0]["groups"]), "log-odds, Wald z"]
-        lines.append("; ".join([*facts, CODING] if coded else facts) + ". * p < .05, ** p < .01, *** p < .001")
+        lines.append(
+            "; ".join([*facts, CODING] if coded else facts) + ". * p < .05, ** p < .01, *** p < .001"
+        )
     if rows[0]["note"]:
         lines.append(rows[0]["note"])
     return "\n".join(lines)

@@ -126,6 +126,12 @@ REGION_CURVES: Schema = {
 }
 
 
+def order_seen(frame: pl.DataFrame, column: str) -> pl.Expr:
+    """Where a row's value stands when values are listed as they first came."""
+    seen = frame[column].unique(maintain_order=True).to_list()
+    return pl.col(column).replace_strict({value: i for i, value in enumerate(seen)}, return_dtype=pl.UInt32)
+
+
 def order_kinds() -> pl.Expr:
     """Where a row's kind stands when kinds are listed, the baseline first."""
     return pl.col("kind").replace_strict(KIND_ORDER, default=len(KIND_ORDER), return_dtype=pl.UInt32)
