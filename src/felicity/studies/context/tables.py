@@ -1,0 +1,137 @@
+"""The tables of a context study, written once: what goes into its analysis and what comes out.
+
+Accuracies lie between 0 and 1, delta is accuracy with a context less accuracy of the same items without.
+"""
+
+import polars as pl
+
+from felicity.core.schemas import REGIONS, TEXT, Schema
+from felicity.core.sweep import FACTORS, FROM_KINDS, KINDS, SWEEP_JUDGEMENTS
+
+COUNT = pl.UInt32()
+NUMBER = pl.Float64()
+KIND_ORDER = {name: place for place, name in enumerate(("none", *KINDS, *FROM_KINDS))}
+
+# In: judgements of one measure, of any number of models.
+STUDY_JUDGEMENTS: Schema = {**SWEEP_JUDGEMENTS, "model": TEXT}
+STUDY_REGIONS: Schema = {**REGIONS, **FACTORS, "model": TEXT}
+# In: how alike an item's test sentence and a context are; dependency_f1 may be null.
+SIMILARITY: Schema = {"item": TEXT, "context": TEXT, "token_f1": NUMBER, "dependency_f1": NUMBER}
+# In: how alike the perturbed context sentences and their originals are, on average.
+PERTURBATION_SIMILARITY: Schema = {"kind": TEXT, "perturbation": TEXT, "token_f1": NUMBER}
+
+# Kind `none` at length 0 is the baseline. `drawn` is what the interval takes to be independent: suites,
+# contexts (where items share them) or items. `ratio` is accuracy / baseline - 1.
+CURVES: Schema = {
+    "model": TEXT,
+    "level": TEXT,
+    "name": TEXT,
+    "kind": TEXT,
+    "source": TEXT,
+    "perturbation": TEXT,
+    "length": COUNT,
+    "n": COUNT,
+    "suites": COUNT,
+    "accuracy": NUMBER,
+    "low": NUMBER,
+    "high": NUMBER,
+    "delta": NUMBER,
+    "delta_low": NUMBER,
+    "delta_high": NUMBER,
+    "ratio": NUMBER,
+    "ties": COUNT,
+    "unstable": COUNT,
+    "tokens": NUMBER,
+    "ppl_margin": NUMBER,
+    "ppl_low": NUMBER,
+    "ppl_high": NUMBER,
+    "drawn": TEXT,
+}
+
+# One row a fixed effect, in log-odds. A model that could not be fitted has one row: no term, and a note why.
+TERMS: Schema = {
+    "model": TEXT,
+    "analysis": TEXT,
+    "formula": TEXT,
+    "term": TEXT,
+    "estimate": NUMBER,
+    "se": NUMBER,
+    "z": NUMBER,
+    "p": NUMBER,
+    "low": NUMBER,
+    "high": NUMBER,
+    "n": COUNT,
+    "groups": TEXT,
+    "note": TEXT,
+}
+
+# What is correlated, a point a row; `name` is a suite, `source > suite`, a perturbation or an item.
+POINTS: Schema = {"model": TEXT, "link": TEXT, "kind": TEXT, "name": TEXT, "x": NUMBER, "y": NUMBER}
+
+# A correlation that could not be computed has a null r and a note why.
+LINKS: Schema = {
+    "model": TEXT,
+    "link": TEXT,
+    "kind": TEXT,
+    "method": TEXT,
+    "n": COUNT,
+    "r": NUMBER,
+    "low": NUMBER,
+    "high": NUMBER,
+    "p": NUMBER,
+    "note": TEXT,
+}
+
+# Mean and population SD are of the suite's deltas over lengths; the interval is of that mean, over items.
+GAINS: Schema = {
+    "model": TEXT,
+    "kind": TEXT,
+    "suite": TEXT,
+    "phenomenon": TEXT,
+    "n": COUNT,
+    "lengths": COUNT,
+    "mean": NUMBER,
+    "sd": NUMBER,
+    "low": NUMBER,
+    "high": NUMBER,
+}
+
+MATRIX: Schema = {
+    "model": TEXT,
+    "kind": TEXT,
+    "source": TEXT,
+    "suite": TEXT,
+    "length": COUNT,
+    "n": COUNT,
+    "delta": NUMBER,
+    "token_f1": NUMBER,
+    "dependency_f1": NUMBER,
+}
+
+CRITICAL: Schema = {"suite": TEXT, "condition": TEXT, "place": TEXT}
+
+REGION_CURVES: Schema = {
+    "model": TEXT,
+    "suite": TEXT,
+    "condition": TEXT,
+    "region": TEXT,
+    "name": TEXT,
+    "kind": TEXT,
+    "source": TEXT,
+    "length": COUNT,
+    "n": COUNT,
+    "surprisal_bits": NUMBER,
+    "low": NUMBER,
+    "high": NUMBER,
+}
+
+
+def order_seen(frame: pl.DataFrame, column: str) -> pl.Expr:
+    """Where a row's value stands when values are listed as they first came."""
+    seen = frame[column].unique(maintain_order=True).to_list()
+    return pl.col(column).replace_strict({value: i for i, value in enumerate(seen)}, return_dtype=pl.UInt32)
+
+
+def order_kinds() -> pl.Expr:
+    """Where a row's kind stands when kinds are listed, the baseline first."""
+    return pl.col("kind").replace_strict(KIND_ORDER, default=len(KIND_ORDER), return_dtype=pl.UInt32)
