@@ -8,6 +8,7 @@ import typer
 from felicity.cli import data, measures, models, syntaxgym, train
 from felicity.cli.bias import bias
 from felicity.cli.compare import compare
+from felicity.cli.context import context
 from felicity.cli.count import count
 from felicity.cli.export import export
 from felicity.cli.fill import fill
@@ -68,6 +69,7 @@ app.command()(compare)
 app.command()(fit)
 app.command()(power)
 app.command()(bias)
+app.command()(context)
 app.command()(replay)
 app.add_typer(data.app, name="data")
 app.add_typer(syntaxgym.app, name="syntaxgym")

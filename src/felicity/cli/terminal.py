@@ -88,6 +88,35 @@ def step_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]
         yield update
 
 
+@contextmanager
+def named_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """One bar over many parts, told (part, done, total); in a log, a line a part."""
+    if quiet:
+        yield None
+        return
+    if not err.is_terminal:
+        yield _parts()
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda part, done, total: bar.update(task, description=part, completed=done, total=total)
+
+
+def _parts() -> Callable[[str, int, int], None]:
+    told = ""
+
+    def tell(part: str, done: int, total: int) -> None:
+        nonlocal told
+        if part != told and done < total:
+            told = part
+            err.print(f"{part}: {100 * done // total}% ({done:,} of {total:,})", soft_wrap=True, markup=False)
+
+    return tell
+
+
 def _steps() -> Callable[[str, int, int], None]:
     told: set[str] = set()
 

@@ -30,7 +30,8 @@ class Planned:
     """A study before any model is asked.
 
     items: the stimuli, sampled. contexts: rows of SWEEP_CONTEXTS. requests: rows of SWEEP_REQUESTS. short:
-    where a suite has too few sentences for a length. notes: what a reader must be told.
+    where a suite has too few sentences for a length. sides: which conditions are acceptable. notes: what a
+    reader must be told.
     """
 
     dataset: Dataset
@@ -38,6 +39,7 @@ class Planned:
     contexts: pl.DataFrame
     requests: pl.DataFrame
     short: pl.DataFrame
+    sides: pl.DataFrame
     notes: tuple[str, ...]
 
 
@@ -49,7 +51,7 @@ def plan_study(setting: Setting, count: CountTokens, *, given: Path | None = Non
     data = read_dataset(
         setting.dataset, setting.columns, rule=setting.chosen_rule, folder=setting.source
     )
-    if data.rule not in JUDGED:
+    if data.rule not in JUDGED or data.cross:
         raise NotPossible(
             f"The rule '{data.method}' of {data.name} cannot be judged in contexts; choose one that compares "
             "sentences or regions with --rule."
@@ -78,6 +80,7 @@ def plan_study(setting: Setting, count: CountTokens, *, given: Path | None = Non
         contexts=contexts,
         requests=put_in_context(items, contexts, groups),
         short=short,
+        sides=sides.table,
         notes=tuple(notes),
     )
 

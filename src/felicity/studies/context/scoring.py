@@ -1,7 +1,9 @@
 """One model over a planned study: scored suite by suite, judged, and kept in a folder of its own."""
 
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -171,3 +173,14 @@ def _tell_forecast(
     shared = lm.info.notes.get("scheduler") == "trie"
     on_forecast(forecast_time(left, mine, lambda: lm.score_all(pilot), shared=shared))
     return scored + len(pilot) - 1
+
+
+def forecast_model(lm: Model, planned: Planned) -> Forecast:
+    """How long a study would take; one item's texts are scored to know it, and kept."""
+    told: list[Forecast] = []
+    with tempfile.TemporaryDirectory(prefix="felicity-") as place:
+        waiting = _list_pending(lm, planned, list_texts(planned.contexts), RunFolder(Path(place)))
+    if not any(map(len, waiting.values())):
+        return Forecast(requests=0, tokens=0, seconds=0.0)
+    _tell_forecast(lm, planned.requests, waiting, told.append)
+    return told[0]

@@ -1,0 +1,309 @@
+"""felicity context: what does a context before a sentence do to its acceptability?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from felicity.cli.options import (
+    Bad,
+    Bos,
+    Casing,
+    Compat,
+    Concurrency,
+    Device,
+    DeviceMap,
+    Dtype,
+    From,
+    Good,
+    Join,
+    Json,
+    NoCache,
+    Overflow,
+    Patience,
+    Phenomenon,
+    PolicyFields,
+    PricePerMillion,
+    Quiet,
+    RayAddress,
+    RequestsPerMinute,
+    Revision,
+    RuleName,
+    Suite,
+    Timeout,
+    Tokenizer,
+    TokensPerMinute,
+    Url,
+    WorkerCount,
+    build_columns,
+    build_policy,
+    build_serving,
+    build_workers,
+    refuse_unused,
+)
+from felicity.cli.terminal import err, named_bar, out, print_json, print_rows, step_bar
+
+if TYPE_CHECKING:
+    from felicity.run.model import Model
+    from felicity.studies.context.forecast import Forecast
+    from felicity.studies.context.study import Finished
+
+
+def context(
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset's name, or a file.")],
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", "-m", help="A model; may be given several times.  [default: smollm2]"),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Study folder.  [default: runs/DATASET-context]")
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A kind of context: matched_acceptable, matched_unacceptable, mismatched_acceptable, "
+            "mismatched_unacceptable, unrelated; may be given several times.  [default: all]"
+        ),
+    ] = None,
+    lengths: Annotated[
+        str | None, typer.Option(help="Tokens of context: 0:900:100, or 0,100,400.  [default: 0:900:100]")
+    ] = None,
+    sentences: Annotated[
+        str | None, typer.Option(help="Sentences of context instead of tokens: 0:10:2, or 10.")
+    ] = None,
+    draws: Annotated[int, typer.Option(help="Contexts of each kind for each item, or group of items.")] = 1,
+    contexts_per_suite: Annotated[
+        int | None,
+        typer.Option(help="Crossed design: so many contexts of each kind a suite, each before many items."),
+    ] = None,
+    from_suite: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Contexts from this suite before every suite; `all` for a matrix; may be given several times."
+        ),
+    ] = None,
+    perturb: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Context sentences changed, beside those as they stand: adverb_before, adverb_after, "
+            "long_adverbial, clause_before, clause_after, quotation, all, nonsense."
+        ),
+    ] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(help="Running text for unrelated contexts (.txt, .gz).  [default: WikiText in $FELICITY_DATA]"),
+    ] = None,
+    contexts: Annotated[
+        Path | None, typer.Option(help="Take the contexts of another study: its contexts.parquet.")
+    ] = None,
+    cut_by: Annotated[
+        str | None, typer.Option(help="Model whose tokens lengths are counted in.  [default: the first -m]")
+    ] = None,
+    measure: Annotated[str, typer.Option(help="The measure that sentences are compared by.")] = "lp",
+    rule: RuleName = None,
+    sample: Annotated[int | None, typer.Option(help="Only that many items of each suite.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the sample, the contexts and the bootstrap.")] = 0,
+    parse: Annotated[
+        bool, typer.Option(help="Compare dependency labels of contexts too; needs felicity[parse].")
+    ] = False,
+    forecast: Annotated[
+        bool, typer.Option("--forecast", help="Plan the study, say how long it would take, and stop.")
+    ] = False,
+    source: From = None,
+    good: Good = "good",
+    bad: Bad = "bad",
+    suite: Suite = None,
+    phenomenon: Phenomenon = None,
+    bos: Bos = None,
+    join: Join = None,
+    overflow: Overflow = None,
+    casing: Casing = None,
+    compat: Compat = None,
+    policy: PolicyFields = None,
+    device: Device = "auto",
+    dtype: Dtype = "float32",
+    device_map: DeviceMap = None,
+    url: Url = None,
+    tokenizer: Tokenizer = None,
+    revision: Revision = None,
+    concurrency: Concurrency = None,
+    timeout: Timeout = None,
+    patience: Patience = None,
+    requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
+    price_per_million: PricePerMillion = None,
+    workers: WorkerCount = None,
+    ray_address: RayAddress = None,
+    no_cache: NoCache = False,
+    report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Score every stimulus of DATASET behind contexts that grow, and ask what they change (Sinha et al. 2023).
+
+    Contexts are made of the dataset's own sentences, acceptable or not, from the same suite (matched) or
+    from others (mismatched), and of running text (unrelated). Each grows sentence by sentence, so that a
+    longer one begins with the shorter. Accuracy in context is compared with that of the same items
+    without. The study keeps its contexts, so that another model can be given the same ones; run the same
+    command again to go on where it stopped.
+
+    \b
+    Examples:
+      felicity context starter --kind matched_acceptable --kind matched_unacceptable --sentences 0:6:2
+      felicity context blimp -m smollm2 --sample 5
+      felicity context blimp --sample 50 --contexts-per-suite 5 --lengths 0,100,300,600,900
+      felicity context blimp --from-suite all --kind unrelated --sentences 10 --sample 3 --contexts-per-suite 1
+      felicity context crows_pairs -m ./my-model --contexts runs/crows_pairs-context/contexts.parquet
+    """
+    from felicity.core.sweep import KINDS
+    from felicity.run.model import open_model
+    from felicity.studies.context.setting import Setting, find_text, parse_lengths
+    from felicity.studies.context.study import plan_in, run_study
+    from felicity.studies.tokenizers import open_counter
+
+    specs = list(dict.fromkeys(model or ["smollm2"]))
+    chosen = tuple(kind or KINDS)
+    silent = quiet or json
+    grid = _choose_grid(lengths, sentences)
+    setting = Setting(
+        dataset=dataset,
+        lengths=parse_lengths(grid[1]),
+        unit=grid[0],
+        tokenizer=cut_by or tokenizer or specs[0],
+        kinds=chosen,
+        draws=draws,
+        contexts_per_suite=contexts_per_suite,
+        from_suites=tuple(from_suite or ()),
+        perturbations=tuple(perturb or ()),
+        text=find_text(text, chosen) if contexts is None else None,
+        sample=sample,
+        seed=seed,
+        measure=measure,
+        rule=rule,
+        source=source,
+        columns=build_columns(good, bad, suite, phenomenon),
+        parse=parse,
+    )
+    settings = build_policy(compat, bos=bos, join=join, overflow=overflow, casing=casing, fields=policy)
+
+    def open_one(spec: str) -> "Model":
+        serving = build_serving(
+            url=url,
+            tokenizer=tokenizer,
+            revision=revision,
+            concurrency=concurrency,
+            timeout=timeout,
+            patience=patience,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            price_per_million=price_per_million,
+        )
+        with step_bar(quiet=silent) as steps:
+            lm = open_model(
+                spec,
+                policy=settings,
+                device=device,
+                dtype=dtype,
+                device_map=device_map,
+                serving=serving if spec.startswith("openai:") else None,
+                workers=build_workers(workers, ray_address),
+                progress=steps,
+                cache=not no_cache,
+            )
+        refuse_unused(lm.info, policy)
+        return lm
+
+    folder = output or Path("runs") / f"{Path(dataset).name.split('.')[0]}-context"
+    planned = plan_in(folder, setting, lambda: open_counter(setting.tokenizer), given=contexts)
+    if not silent:
+        for note in planned.notes:
+            err.print(f"Note: {note}", soft_wrap=True, markup=False, highlight=False)
+        err.print(_describe(planned), soft_wrap=True)
+    if forecast:
+        _forecast_only(planned, [open_one(spec) for spec in specs], json=json)
+        return
+    with named_bar(quiet=silent) as bar:
+        done = run_study(
+            setting,
+            planned,
+            [lambda spec=spec: open_one(spec) for spec in specs],  # type: ignore[misc]
+            folder,
+            progress=lambda _: bar,
+            on_forecast=None if silent else _tell,
+            report=report,
+        )
+    if json:
+        print_json(_as_json(done))
+    else:
+        _print_summary(done)
+
+
+def _choose_grid(lengths: str | None, sentences: str | None) -> tuple[str, str]:
+    from felicity.core.errors import BadInput
+
+    if lengths and sentences:
+        raise BadInput("Contexts are as long as --lengths says or as --sentences says; give one of the two.")
+    return ("sentences", sentences) if sentences else ("tokens", lengths or "0:900:100")
+
+
+def _describe(planned: Any) -> str:
+    return (
+        f"{planned.items['item'].n_unique():,} items in {planned.items['suite'].n_unique()} suites, "
+        f"{planned.contexts['context'].n_unique():,} contexts, {len(planned.requests):,} texts to score."
+    )
+
+
+def _tell(name: str, told: "Forecast") -> None:
+    err.print(f"{name}: {told}", soft_wrap=True, markup=False, highlight=False)
+
+
+def _forecast_only(planned: Any, models: list["Model"], *, json: bool) -> None:
+    from felicity.studies.context.scoring import forecast_model
+
+    rows = []
+    for lm in models:
+        told = forecast_model(lm, planned)
+        rows.append({"model": lm.info.name, "texts": told.requests, "tokens": told.tokens, "seconds": told.seconds})
+        if not json:
+            out.print(f"{lm.info.name}: {told}", soft_wrap=True, markup=False, highlight=False)
+    if json:
+        print_json({"forecast": rows})
+
+
+def _as_json(done: "Finished") -> dict[str, Any]:
+    return {
+        "folder": str(done.folder),
+        "report": str(done.report) if done.report else None,
+        "notes": list(done.planned.notes),
+        **{name: table.to_dicts() for name, table in done.findings.tables().items() if name != "points"},
+    }
+
+
+def _print_summary(done: "Finished") -> None:
+    from felicity.studies.context.printing import print_terms
+
+    overall = done.findings.curves.filter(level="overall")
+    for (name,), part in overall.group_by("model", maintain_order=True):
+        base = part.filter(kind="none").row(0, named=True)
+        out.print(
+            f"\n[bold]{name}[/]: accuracy without context {100 * base['accuracy']:.1f} "
+            f"({100 * base['low']:.1f} to {100 * base['high']:.1f}), n {base['n']:,}",
+            soft_wrap=True,
+        )
+        rows = [
+            {
+                "context": row["kind"] + (f" {row['source']}" if row["source"] else ""),
+                "perturbation": row["perturbation"],
+                "length": row["length"],
+                "n": row["n"],
+                "accuracy": f"{100 * row['accuracy']:.1f}",
+                "change": f"{100 * row['delta']:+.1f}",
+                "95% interval": f"{100 * row['delta_low']:+.1f} to {100 * row['delta_high']:+.1f}",
+            }
+            for row in part.filter(part["kind"] != "none").iter_rows(named=True)
+        ]
+        print_rows(rows, right=("length", "n", "accuracy", "change", "95% interval"))
+    if not done.findings.terms.is_empty():
+        out.print("\n" + print_terms(done.findings.terms), soft_wrap=True, markup=False, highlight=False)
+    where = f"\nStudy folder: {done.folder}" + (f"\nReport: {done.report}" if done.report else "")
+    out.print(where, soft_wrap=True, markup=False)
