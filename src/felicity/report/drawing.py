@@ -29,6 +29,13 @@ def draw_png(spec: Spec) -> bytes:
     return bytes(vl_convert.vegalite_to_png(spec, scale=PNG_SCALE))
 
 
+def draw_pdf(spec: Spec) -> bytes:
+    """A specification as a page of vectors, to be put into a paper."""
+    import vl_convert
+
+    return bytes(vl_convert.vegalite_to_pdf(spec))
+
+
 def draw_inline(spec: Spec, *, label: str, kind: str) -> str:
     """A specification as an SVG element that takes font and colours from the page around it."""
     svg = BACKGROUND.sub(r"\1", draw_svg(spec))

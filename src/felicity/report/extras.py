@@ -15,7 +15,10 @@ MOST_FIGURES = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Extra:
-    """A section: a heading, a sentence, figures, and a table of texts (the first column names the row)."""
+    """A section: a heading, a sentence, figures, and a table of texts.
+
+    names: how many columns name a row, the rest being numbers; notes: sentences under the table.
+    """
 
     name: str
     title: str
@@ -23,6 +26,8 @@ class Extra:
     figures: tuple[Figure, ...] = ()
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
+    names: int = 1
+    notes: tuple[str, ...] = ()
 
 
 def build_extras(report: ReportInput, *, heading: str) -> list[Extra]:

@@ -5,19 +5,10 @@ from typing import Any, NamedTuple
 
 from felicity.report.canvas import Canvas, finish, plot
 from felicity.report.drawing import Spec
+from felicity.report.legend import choose_looks, draw_legend, legend_height, place_legend
 from felicity.report.theme import LIGHT
 
-# Roles of the theme and dashes: a series is told by both, so that colour is never all there is.
-LOOKS: tuple[tuple[str, list[int]], ...] = (
-    ("accent", []),
-    ("bad", [6, 3]),
-    ("good", [2, 3]),
-    ("ink", [8, 3, 2, 3]),
-    ("tie", []),
-    ("soft", [4, 4]),
-)
-MOST_SERIES = len(LOOKS)
-LETTER = 6.6
+MOST_SERIES = 6
 ASIDE = 0.05
 
 
@@ -51,7 +42,7 @@ def chart_lines(
     left, right, height = (44, 14, 200) if canvas.narrow else (64, 28, 260)
     width = canvas.width - left - right
     series = list(dict.fromkeys(point.series for point in points))
-    lines = _legend_lines(series, width)
+    entries, looks = place_legend(series, width), choose_looks(series)
     x = _x_axis(points, labels, x_title, canvas)
     y = alt.Y("y:Q", axis=alt.Axis(title=y_title, tickCount=5), scale=alt.Scale(zero=True, nice=True))
     marks: list[Any] = []
@@ -59,7 +50,7 @@ def chart_lines(
         rule = plot([{"y": level}]).mark_rule(strokeDash=[3, 4], color=LIGHT["soft"], aria=False)
         marks.append(rule.encode(y=y))
     for place, name in enumerate(series):
-        role, dash = LOOKS[place % MOST_SERIES]
+        role, dash = looks[name]
         # Intervals at one place would hide each other, so that each series stands a little aside.
         aside = ASIDE * (place - (len(series) - 1) / 2)
         own = [
@@ -72,15 +63,14 @@ def chart_lines(
         if spans:
             span = plot(spans).mark_rule(**look, opacity=0.35, strokeWidth=3)
             marks.append(span.encode(x=x, y=alt.Y("low:Q", title=y_title), y2=alt.Y2("high:Q")))
-        line = plot(own).mark_line(**look, strokeDash=dash, strokeWidth=2)
+        line = plot(own).mark_line(**look, strokeDash=list(dash), strokeWidth=2)
         dots = plot(own).mark_circle(**look, size=46, opacity=1)
         marks += [line.encode(x=x, y=y), dots.encode(x=x, y=y)]
-    top = 14 + 18 * (max(row for _, row, _ in lines) + 1)
-    marks += _legend(lines)
+    marks += draw_legend(entries, looks)
     bottom = 70 if labels else 48
     return finish(
         alt.layer(*marks).properties(width=width, height=height),
-        margins={"left": left, "right": right, "top": top, "bottom": bottom},
+        margins={"left": left, "right": right, "top": legend_height(entries), "bottom": bottom},
         title=title,
         subtitle=subtitle,
     )
@@ -109,38 +99,3 @@ def _x_axis(points: Sequence[Point], labels: Sequence[str], title: str, canvas: 
 
 def _quoted(label: str) -> str:
     return "'" + label.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _legend_lines(series: Sequence[str], width: float) -> list[tuple[str, int, float]]:
-    """Where each name of the legend stands: name, row from the bottom, pixels from the left."""
-    placed: list[tuple[str, int, float]] = []
-    row, at = 0, 0.0
-    for name in series:
-        needed = 34 + LETTER * len(name) + 18
-        if at and at + needed > width:
-            row, at = row + 1, 0.0
-        placed.append((name, row, at))
-        at += needed
-    return placed
-
-
-def _legend(lines: Sequence[tuple[str, int, float]]) -> list[Any]:
-    import altair as alt
-
-    rows = max(row for _, row, _ in lines) + 1
-    marks = []
-    for place, (name, row, at) in enumerate(lines):
-        role, dash = LOOKS[place % MOST_SERIES]
-        up = -12 - 18 * (rows - 1 - row)
-        stroke = plot([{"name": name}]).mark_rule(
-            color=LIGHT[role], strokeDash=dash, strokeWidth=2.5, aria=False
-        )
-        text = plot([{"name": name}]).mark_text(
-            align="left", baseline="middle", fontSize=12, color=LIGHT["soft"], aria=False
-        )
-        level = alt.value(up)
-        marks += [
-            stroke.encode(x=alt.value(at), x2=alt.value(at + 26), y=level),
-            text.encode(x=alt.value(at + 34), y=level, text=alt.Text("name:N")),
-        ]
-    return marks

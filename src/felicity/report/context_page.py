@@ -1,0 +1,89 @@
+"""The page about context: how accuracy moves as a context of some kind grows, and what goes with it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from felicity.core.files import replacing
+from felicity.report.context.change import (
+    build_change,
+    build_margins,
+    build_models,
+    build_phenomena,
+    build_ratio,
+)
+from felicity.report.context.links import build_links
+from felicity.report.context.numbers import NUMBERS, list_numbers
+from felicity.report.context.perturbations import build_perturbations
+from felicity.report.context.regions import build_regions
+from felicity.report.context.regression import build_regression, build_unrelated
+from felicity.report.context.study import ContextPage
+from felicity.report.context.suites import build_gains, build_matrices
+from felicity.report.exporting import export_figures
+from felicity.report.extras import Extra
+from felicity.report.figures import Figure
+from felicity.report.page import render_template
+
+ENDINGS = ("svg", "png", "pdf")
+BEFORE_LINKS: tuple[Callable[[ContextPage], Extra | None], ...] = (
+    build_change,
+    build_phenomena,
+    build_models,
+    build_ratio,
+    build_regression,
+    build_unrelated,
+)
+AFTER_LINKS: tuple[Callable[[ContextPage], Extra | None], ...] = (
+    build_margins,
+    build_gains,
+    build_perturbations,
+    build_matrices,
+    build_regions,
+)
+
+__all__ = ["ContextPage", "render_context_page", "write_context_page"]
+
+
+def write_context_page(study: ContextPage, folder: Path) -> Path:
+    """Write report.html and figures/NAME.svg, .png and .pdf into `folder`; gives the page's path.
+
+    Each file is whole or absent. Raises FelicityError where the folder cannot be written.
+    """
+    extras = build_sections(study)
+    figures = _figures(extras)
+    export_figures(figures.values(), folder, endings=ENDINGS)
+    page = folder / "report.html"
+    with replacing(page) as part:
+        part.write_text(_fill(study, extras, figures), encoding="utf-8")
+    return page
+
+
+def render_context_page(study: ContextPage) -> str:
+    """The whole page as text: the same study gives the same bytes."""
+    extras = build_sections(study)
+    return _fill(study, extras, _figures(extras))
+
+
+def build_sections(study: ContextPage) -> list[Extra]:
+    """The sections that this study has something for, in the order of the page."""
+    built = [
+        *(build(study) for build in BEFORE_LINKS),
+        *build_links(study),
+        *(build(study) for build in AFTER_LINKS),
+    ]
+    return [extra for extra in built if extra is not None]
+
+
+def _figures(extras: list[Extra]) -> dict[str, Figure]:
+    return {figure.name: figure for extra in extras for figure in extra.figures}
+
+
+def _fill(study: ContextPage, extras: list[Extra], figures: dict[str, Figure]) -> str:
+    content: dict[str, Any] = {
+        "study": study,
+        "extras": extras,
+        "files": ENDINGS,
+        "numbers": list_numbers(study),
+        "number_columns": NUMBERS,
+    }
+    return render_template("context.html.j2", content, figures)
