@@ -118,6 +118,17 @@ def test_the_matrix_averages_similarity_over_items_at_the_length_it_is_about() -
     assert build_matrix(crossed(), similar(pairs), length=5)["token_f1"][0] == pytest.approx(0.9)
 
 
+def test_the_draws_of_an_item_count_once_in_the_matrix() -> None:
+    rows = [judge("a/1", 0.0), judge("a/2", 0.0)]
+    rows += [
+        judge("a/1", 1.0, "from_acceptable", 10, source="b", draw=draw, context=f"c{draw}") for draw in (0, 1)
+    ]
+    rows += [judge("a/2", 0.0, "from_acceptable", 10, source="b", context="c0")]
+    pairs = [("a/1", "c0", 0.2, None), ("a/1", "c1", 0.4, None), ("a/2", "c0", 0.9, None)]
+    cell = build_matrix(table(rows), similar(pairs)).row(0, named=True)
+    assert (cell["n"], cell["delta"], cell["token_f1"]) == pytest.approx((2, 0.5, (0.3 + 0.9) / 2))
+
+
 def test_the_cells_of_the_matrix_correlate_with_similarity_by_rank() -> None:
     rng = np.random.default_rng(2)
     cells = [
