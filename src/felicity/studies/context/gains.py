@@ -75,5 +75,5 @@ def _over_items(units: pl.DataFrame, seed: int) -> pl.DataFrame:
         cells["total"].to_numpy(), cells["squares"].to_numpy(), cells["n"].to_numpy().astype(np.float64)
     )
     reach = reach_over_clusters(marked, "delta", cells.height, seed=seed)
-    low, high = widen(cells["item_mean"].to_numpy(), reach, floor, (-1.0, 1.0))
+    low, high = widen(cells["item_mean"].to_numpy(), reach, floor, (-np.inf, np.inf))
     return cells.with_columns(pl.Series("low", low), pl.Series("high", high))

@@ -10,6 +10,7 @@ from felicity.studies.context.matrix import join_similarity, pick_length
 from felicity.studies.context.pairing import check_judgements
 from felicity.studies.context.tables import LINKS, PERTURBATION_SIMILARITY, POINTS, order_kinds, order_seen
 
+DIGITS = 12
 BASELINE_LINK = "baseline and longest context"
 PERTURBATION_LINK = "perturbation similarity and change"
 SIMILARITIES = {"token_f1": "token F1", "dependency_f1": "dependency F1"}
@@ -28,7 +29,8 @@ def correlate_points(points: pl.DataFrame) -> pl.DataFrame:
     r is null and the note says why.
     """
     rows: list[dict[str, object]] = []
-    known = points.drop_nulls(["x", "y"])
+    # Means that are equal must be so to the last digit, or ranks would tell them apart.
+    known = points.drop_nulls(["x", "y"]).with_columns(pl.col("x", "y").round(DIGITS))
     for (model, link, kind), part in known.group_by("model", "link", "kind", maintain_order=True):
         for method in METHODS[str(link)]:
             row = {"model": model, "link": link, "kind": kind, "method": method, "n": part.height}
