@@ -62,7 +62,7 @@ def context(
         list[str] | None,
         typer.Option(
             help="A kind of context: matched_acceptable, matched_unacceptable, mismatched_acceptable, "
-            "mismatched_unacceptable, unrelated; may be given several times.  [default: all]"
+            "mismatched_unacceptable, unrelated; may be given several times.  [default: all five; none with --from-suite]"
         ),
     ] = None,
     lengths: Annotated[
@@ -79,7 +79,8 @@ def context(
     from_suite: Annotated[
         list[str] | None,
         typer.Option(
-            help="Contexts from this suite before every suite; `all` for a matrix; may be given several times."
+            help="Contexts from this suite before every suite, or `all` of them for a matrix; "
+            "may be given several times."
         ),
     ] = None,
     perturb: Annotated[
@@ -91,7 +92,9 @@ def context(
     ] = None,
     text: Annotated[
         Path | None,
-        typer.Option(help="Running text for unrelated contexts (.txt, .gz).  [default: WikiText in $FELICITY_DATA]"),
+        typer.Option(
+            help="Running text for unrelated contexts (.txt, .gz).  [default: WikiText in $FELICITY_DATA]"
+        ),
     ] = None,
     contexts: Annotated[
         Path | None, typer.Option(help="Take the contexts of another study: its contexts.parquet.")
@@ -139,20 +142,20 @@ def context(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score every stimulus of DATASET behind contexts that grow, and ask what they change (Sinha et al. 2023).
+    """Score every stimulus of DATASET behind contexts that grow, and ask what they change.
 
     Contexts are made of the dataset's own sentences, acceptable or not, from the same suite (matched) or
     from others (mismatched), and of running text (unrelated). Each grows sentence by sentence, so that a
     longer one begins with the shorter. Accuracy in context is compared with that of the same items
     without. The study keeps its contexts, so that another model can be given the same ones; run the same
-    command again to go on where it stopped.
+    command again to go on where it stopped. After Sinha et al. (2023).
 
     \b
     Examples:
       felicity context starter --kind matched_acceptable --kind matched_unacceptable --sentences 0:6:2
       felicity context blimp -m smollm2 --sample 5
       felicity context blimp --sample 50 --contexts-per-suite 5 --lengths 0,100,300,600,900
-      felicity context blimp --from-suite all --kind unrelated --sentences 10 --sample 3 --contexts-per-suite 1
+      felicity context blimp --from-suite all --sentences 10 --sample 3 --contexts-per-suite 1
       felicity context crows_pairs -m ./my-model --contexts runs/crows_pairs-context/contexts.parquet
     """
     from felicity.core.sweep import KINDS
@@ -162,7 +165,7 @@ def context(
     from felicity.studies.tokenizers import open_counter
 
     specs = list(dict.fromkeys(model or ["smollm2"]))
-    chosen = tuple(kind or KINDS)
+    chosen = tuple(kind or (() if from_suite else KINDS))
     silent = quiet or json
     grid = _choose_grid(lengths, sentences)
     setting = Setting(
@@ -263,7 +266,9 @@ def _forecast_only(planned: Any, models: list["Model"], *, json: bool) -> None:
     rows = []
     for lm in models:
         told = forecast_model(lm, planned)
-        rows.append({"model": lm.info.name, "texts": told.requests, "tokens": told.tokens, "seconds": told.seconds})
+        rows.append(
+            {"model": lm.info.name, "texts": told.requests, "tokens": told.tokens, "seconds": told.seconds}
+        )
         if not json:
             out.print(f"{lm.info.name}: {told}", soft_wrap=True, markup=False, highlight=False)
     if json:

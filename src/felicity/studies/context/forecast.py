@@ -19,9 +19,8 @@ class Forecast:
     seconds: float
 
     def __str__(self) -> str:
-        return (
-            f"{self.requests:,} texts to score, {self.tokens:,} tokens to read: about {say_time(self.seconds)}."
-        )
+        work = f"{self.requests:,} texts to score, {self.tokens:,} tokens to read"
+        return f"{work}: about {say_time(self.seconds)}."
 
 
 def weigh(requests: pl.DataFrame, *, shared: bool) -> float:

@@ -64,7 +64,9 @@ def find_ppl_margins(
         )
         rows.append(
             better.join(worse, on="item").select(
-                "item", pl.lit(contrast.name).alias("rule"), (pl.col("ppl") - pl.col("other")).alias("ppl_margin")
+                "item",
+                pl.lit(contrast.name).alias("rule"),
+                (pl.col("ppl") - pl.col("other")).alias("ppl_margin"),
             )
         )
     return pl.concat([empty, *rows])
@@ -73,5 +75,3 @@ def find_ppl_margins(
 def collect_regions(regions: pl.DataFrame, planned: Planned) -> pl.DataFrame:
     """Rows of REGIONS with the factors of the context."""
     return name_factors(regions, planned.requests).select(*REGIONS, *FACTORS)
-
-

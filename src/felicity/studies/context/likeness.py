@@ -40,15 +40,15 @@ def compare_perturbed(contexts: pl.DataFrame) -> pl.DataFrame:
     """Rows of PERTURBATION_SIMILARITY: token F1 of context sentences and what they were made from."""
     whole = ["suite", "group", "kind", "source", "draw"]
     longest = contexts.filter(pl.col("length") == pl.col("length").max().over("series"))
-    single = longest.with_columns(
-        pl.int_ranges(pl.col("sentences").list.len()).alias("place")
-    ).explode("sentences", "origins", "place")
+    single = longest.with_columns(pl.int_ranges(pl.col("sentences").list.len()).alias("place")).explode(
+        "sentences", "origins", "place"
+    )
     bare = single.filter(pl.col("perturbation") == UNPERTURBED).select(
         *whole, "place", "origins", pl.col("sentences").alias("original")
     )
-    both = single.join(
-        bare, on=[*whole, "place", "origins"], nulls_equal=True, maintain_order="left"
-    ).select("kind", "perturbation", "sentences", "original")
+    both = single.join(bare, on=[*whole, "place", "origins"], nulls_equal=True, maintain_order="left").select(
+        "kind", "perturbation", "sentences", "original"
+    )
     pairs = both.select("sentences", "original").unique(maintain_order=True)
     bags = count_words([*pairs["sentences"], *pairs["original"]])
     alike = [bag_f1(one, other) for one, other in zip(bags[: len(pairs)], bags[len(pairs) :], strict=True)]

@@ -48,9 +48,7 @@ def plan_study(setting: Setting, count: CountTokens, *, given: Path | None = Non
 
     Raises BadInput, NotPossible or UnknownName where the dataset, the text or the contexts do not serve.
     """
-    data = read_dataset(
-        setting.dataset, setting.columns, rule=setting.chosen_rule, folder=setting.source
-    )
+    data = read_dataset(setting.dataset, setting.columns, rule=setting.chosen_rule, folder=setting.source)
     if data.rule not in JUDGED or data.cross:
         raise NotPossible(
             f"The rule '{data.method}' of {data.name} cannot be judged in contexts; choose one that compares "

@@ -82,9 +82,7 @@ def score_model(
     return judgements, regions
 
 
-def judge_model(
-    planned: Planned, case: Case, folder: RunFolder
-) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+def judge_model(planned: Planned, case: Case, folder: RunFolder) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """From stored tokens to judgements, without the model."""
     rule = RULES[planned.dataset.rule]
     read = partial(folder.read_parts, "tokens")

@@ -167,9 +167,9 @@ def _nothing(_: Sequence[str]) -> list[int]:
 def _refuse_other(old: dict[str, Any], new: dict[str, Any], folder: Path) -> None:
     for name in new:
         if old.get(name) != new[name]:
+            what = f"{name.replace('_', ' ')} ({old.get(name)}, not {new[name]})"
             raise BadInput(
-                f"{folder} holds a study with another {name.replace('_', ' ')} ({old.get(name)}, not {new[name]}); "
-                "choose another folder with -o, or remove that one."
+                f"{folder} holds a study with another {what}; choose another folder with -o, or remove that one."
             )
 
 
