@@ -1,6 +1,7 @@
 """What must hold of contexts, whatever was asked for."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +15,7 @@ from felicity.core.ids import fingerprint
 from felicity.core.schemas import check_schema
 from felicity.core.sweep import FROM_KINDS, KINDS, SWEEP_CONTEXTS
 from felicity.data.sample import sample_items
-from felicity.design.contexts.counting import Count
+from felicity.design.contexts.counting import LEAD, Count
 from felicity.design.contexts.drawing import Contexts, draw_contexts, shuffle
 from felicity.design.contexts.joining import join_sentences, sentence_key
 from felicity.design.contexts.plan import ContextPlan, assign_groups
@@ -124,7 +125,13 @@ def one_for_an_end(texts: list[str]) -> list[int]:
     return [len(text.split()) + text.endswith("well.") for text in texts]
 
 
-@pytest.mark.parametrize("count", [with_specials, across_spaces, one_for_an_end])
+def one_for_a_pair(texts: list[str]) -> list[int]:
+    """A tokenizer whose sums are right for all texts but those of two sentences of the pool."""
+    pairs = [text.count(".") == 2 and not text.startswith(LEAD) for text in texts]
+    return [len(text.split()) + pair for text, pair in zip(texts, pairs, strict=True)]
+
+
+@pytest.mark.parametrize("count", [with_specials, across_spaces, one_for_an_end, one_for_a_pair])
 def test_counts_are_true_even_where_they_are_not_sums(count: Count) -> None:
     for plan in (PLAN, ContextPlan(lengths=(1, 3, 5), unit="sentences")):
         check_properties(GROUND, plan, draw(GROUND, plan, count), count)
@@ -188,6 +195,14 @@ def test_a_suite_too_small_for_a_length_says_how_far_it_got() -> None:
     ]
 
 
+def test_an_item_is_kept_out_with_the_conditions_that_are_not_asked_for_too() -> None:
+    good = Ground(GROUND.items.filter(condition="good"), GROUND.pool, ())
+    plan = ContextPlan(kinds=("matched_unacceptable",), lengths=(10,), unit="sentences")
+    table = draw(good, plan).table
+    assert len(table) == 33
+    assert not [row for row in table.iter_rows(named=True) if row["group"] in row["origins"]]
+
+
 def test_a_group_of_the_whole_suite_leaves_nothing_to_draw_from() -> None:
     drawn = draw(GROUND, ContextPlan(kinds=("matched_acceptable",), lengths=(5,), contexts_per_suite=1))
     assert drawn.table.is_empty()
@@ -206,15 +221,17 @@ def shout(sentence: str, rng: np.random.Generator) -> str:
 
 
 def test_a_perturbed_context_is_made_of_the_sentences_of_the_plain_one() -> None:
-    plain = draw(GROUND, ContextPlan(kinds=("matched_acceptable",), lengths=(4,), unit="sentences")).table
-    plan = ContextPlan(kinds=("matched_acceptable",), lengths=(4,), unit="sentences", perturb="shout")
-    table = draw(GROUND, plan, perturb=shout).table
+    ground = make_ground(size=3, lines=300)
+    asked = ContextPlan(kinds=("matched_acceptable", "unrelated"), lengths=(1, 200), unit="sentences")
+    plain = draw(ground, asked).table
+    plan = replace(asked, perturb="shout")
+    table = draw(ground, plan, perturb=shout).table
     assert table["origins"].to_list() == plain["origins"].to_list()
     assert table["perturbation"].unique().to_list() == ["shout"]
     assert table["series"][0] == f"{plain['series'][0]}/shout"
     openings = {sentence[:4] for sentences in table["sentences"] for sentence in sentences}
     assert openings == {"Oh, ", "Ah, "}
-    assert draw(GROUND, plan, perturb=shout).table.equals(table)
+    assert draw(ground, plan, perturb=shout).table.equals(table)
 
 
 def test_sentences_that_a_perturbation_makes_equal_stand_once() -> None:
