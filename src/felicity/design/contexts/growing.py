@@ -107,7 +107,7 @@ def _missing(growth: Growth, longest: int, unit: str) -> int:
     if not growth.sums:
         return min(AT_ONCE, longest // TOKENS_A_SENTENCE + 1)
     missing = longest - growth.sums[-1]
-    return 0 if missing <= 0 else min(AT_ONCE, missing * len(growth.sums) // growth.sums[-1] + 1)
+    return 0 if missing <= 0 else min(AT_ONCE, missing * len(growth.sums) // max(growth.sums[-1], 1) + 1)
 
 
 def _place(growth: Growth, lengths: Sequence[int], unit: str) -> list[Cut]:
@@ -130,15 +130,13 @@ def _find_doubtful(
         if growth.drawn
     }
     counts = tally.of([growths[place].text(whole) for place, whole in wholes.items()])
-    doubtful = [
+    sound = [
         place
         for (place, whole), count in zip(wholes.items(), counts, strict=True)
-        if growths[place].sums[whole - 1] != count
+        if growths[place].sums[whole - 1] == count
     ]
-    sample = [place for place in wholes if place not in set(doubtful)][:CHECKED_IN_FULL]
+    sample = sound[:: max(1, len(sound) // CHECKED_IN_FULL)]
     before = [placed[place] for place in sample]
-    return (
-        doubtful
-        if settle([growths[place] for place in sample], before, lengths, unit, tally) == before
-        else [*wholes]
-    )
+    if settle([growths[place] for place in sample], before, lengths, unit, tally) != before:
+        return list(wholes)
+    return sorted(set(wholes) - set(sound))

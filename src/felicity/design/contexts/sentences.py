@@ -15,17 +15,20 @@ from pathlib import Path
 
 from felicity.core.errors import BadInput
 from felicity.core.files import decode
+from felicity.design.contexts.joining import ENDED
 
 HEADING = re.compile(r"^\s*=.*=\s*$")
 LETTER = re.compile(r"[^\W\d_]")
 # A mark that may end a sentence, the quotes and brackets that close after it, space, and what comes next.
-END = re.compile(r"(?P<mark>[.!?…]+)(?P<close>[\"'”’»)\]]*)(?P<space>\s+)(?=(?P<next>\S+))")
+END = re.compile(r"(?P<mark>[.!?…]+)(?P<close>[\"']*(?:\s*[”’»)\]])*)\s+(?=(?P<next>\S+))")
 DETACHED_QUOTE = re.compile(r"\"(?=\s|$)\s*")
 OPENERS = "\"'“‘«(["
 INITIALS = re.compile(r"^(?:[^\W\d_]\.)*[^\W\d_]$")
 GZIP_MARK = b"\x1f\x8b"
 # With more lines than this share beginning in lower case, line breaks are those of the page's width.
 WRAPPED = 0.1
+# With more sentences than this share ended by a mark, what is not so ended is no sentence.
+ENDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -59,13 +62,16 @@ def read_text_file(path: Path) -> list[str]:
 def split_sentences(text: str) -> list[str]:
     """The sentences of a text, in order; headings and lines without a letter are dropped.
 
+    So are list entries, captions and the like, which no mark ends; but not where most of the text is such.
+
     >>> split_sentences(" = Life = \\n\\n Mr. Boulter acts . He sings , too . ")
     ['Mr. Boulter acts .', 'He sings , too .']
     """
-    sentences: list[str] = []
-    for paragraph in _paragraphs(text):
-        sentences += [sentence for sentence in _split(paragraph) if LETTER.search(sentence)]
-    return sentences
+    paragraphs = [paragraph for paragraph in _paragraphs(text) if LETTER.search(paragraph)]
+    sentences = [sentence for paragraph in paragraphs for sentence in _split(paragraph)]
+    sentences = [sentence for sentence in sentences if LETTER.search(sentence)]
+    ended = [sentence for sentence in sentences if ENDED.search(sentence)]
+    return ended if len(ended) > ENDS * len(sentences) else sentences
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -86,9 +92,9 @@ def _split(paragraph: str) -> list[str]:
         if not _is_end(paragraph[start : match.start()], match):
             continue
         stop = match.end("close")
-        # ` . " ` closes where a quotation is open in this sentence, and opens the next one otherwise.
+        # ` . " ` closes where a quotation is open in this paragraph, and opens the next one otherwise.
         quote = DETACHED_QUOTE.match(paragraph, match.end())
-        if quote and paragraph.count('"', start, stop) % 2:
+        if quote and paragraph.count('"', 0, stop) % 2:
             stop = match.end() + 1
             place = quote.end()
             if _goes_on(paragraph[place:]):

@@ -13,7 +13,7 @@ NOWHERE = range(0)
 
 
 class Taken(NamedTuple):
-    """A sentence, the item or line it is from, and what tells it from others."""
+    """A sentence, the item it is from, or its number in the text, and what tells it from others."""
 
     sentence: str
     origin: str
@@ -70,7 +70,7 @@ def build_stock(pool: pl.DataFrame, unrelated: Sequence[str]) -> Stock:
         begun = places.get((acceptable, suite), range(len(row) - 1, len(row)))
         places[acceptable, suite] = range(begun.start, len(row))
     lines = [
-        Taken(sentence, f"line {number}", sentence_key(sentence))
+        Taken(sentence, f"sentence {number}", sentence_key(sentence))
         for number, sentence in enumerate(unrelated, start=1)
     ]
     return Stock(rows, places, Shelf(lines, range(len(lines))))
