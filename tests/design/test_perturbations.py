@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from felicity.core.errors import UnknownName
+from felicity.core.errors import BadInput, UnknownName
 from felicity.design.perturbations import PERTURBATIONS, perturb
 from felicity.design.similarity import token_f1
 from felicity.design.wordlists import read_toml, read_words
@@ -92,6 +92,11 @@ def test_no_name_is_in_the_sentence_already_or_comes_twice() -> None:
     made = perturb("all")(sentence, Random(0))
     names = [word for word in re.findall(r"\w+", made) if word in read_words("names")]
     assert len(names) == len(set(names)) == len(taken) + 3
+
+
+def test_a_sentence_with_every_name_is_refused() -> None:
+    with pytest.raises(BadInput, match="every name"):
+        perturb("quotation")(f"{', '.join(read_words('names'))} left.", Random(0))
 
 
 @pytest.mark.parametrize("kind", ["statement", "question"])

@@ -31,9 +31,9 @@ def test_words_by_hand(a: str, b: str, expected: float) -> None:
 
 
 def test_labels_by_hand() -> None:
-    # det nsubj ROOT det dobj against nsubj ROOT: overlap 2, 2 * 2 / (5 + 2); full stops do not count.
+    # det nsubj ROOT det dobj against det nsubj ROOT: overlap 3, 2 * 3 / (5 + 3); full stops do not count.
     assert count_labels(["The cats chased a mouse."])[0] == {"det": 2, "nsubj": 1, "ROOT": 1, "dobj": 1}
-    assert label_f1("The cats chased a mouse.", "Tim slept.") == pytest.approx(4 / 7)
+    assert label_f1("The cats chased a mouse.", "The dog slept.") == pytest.approx(0.75)
 
 
 @given(WORDS, WORDS)
@@ -63,6 +63,28 @@ def test_a_batch_equals_pairs_one_by_one() -> None:
         assert tokens == pytest.approx(token_f1(" ".join(of[context]), text))
         bags = count_labels([*of[context], text])
         assert labels == pytest.approx(bag_f1(sum(bags[:-1], type(bags[0])()), bags[-1]))
+
+
+def test_by_sentence_is_the_mean_over_the_sentences_of_the_context() -> None:
+    contexts = pl.DataFrame({"context": ["c", "empty"], "sentences": [["The cat saw the dog.", "Cats!"], []]})
+    pairs = pl.DataFrame({"context": ["c", "empty"], "text": ["The dog slept.", "The dog slept."]})
+    scored = measure_similarity(pairs, contexts, by="sentence", labels=False)
+    # 0.5 and 0, as above.
+    assert scored["token_f1"].to_list() == [0.25, 0.0]
+
+
+def test_by_sentence_does_not_grow_or_shrink_with_repetition() -> None:
+    contexts = pl.DataFrame({"context": ["one", "many"], "sentences": [["It rains."], ["It rains."] * 50]})
+    pairs = pl.DataFrame({"context": ["one", "many"], "text": ["It snows.", "It snows."]})
+    assert measure_similarity(pairs, contexts, by="sentence")["token_f1"].to_list() == [0.5, 0.5]
+    assert measure_similarity(pairs, contexts)["token_f1"].to_list() == pytest.approx([0.5, 2 / 102])
+
+
+def test_no_pairs_no_rows() -> None:
+    contexts = pl.DataFrame({"context": ["c"], "sentences": [["It rains."]]})
+    pairs = pl.DataFrame(schema={"context": pl.String, "text": pl.String})
+    assert measure_similarity(pairs, contexts).columns == ["context", "text", "token_f1", "dependency_f1"]
+    assert measure_similarity(pairs, contexts, by="sentence").is_empty()
 
 
 def test_labels_can_be_left_out() -> None:
