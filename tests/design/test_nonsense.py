@@ -34,6 +34,8 @@ def make(sentence: str, seed: int = 1) -> str:
         ("No girl has ever sung there.", rf"No {PSEUDO} has ever {PSEUDO}ed there\."),
         ("I can't find Larry's ex-husband.", rf"I can't {PSEUDO} Larry's ex-{PSEUDO}\."),
         ("These offspring weren't asleep.", rf"These {PSEUDO}s weren't {PSEUDO}\."),
+        ("It means that they like Tim.", rf"It {PSEUDO}s that they {PSEUDO} Tim\."),
+        ("They wouldn 't run to Tim .", rf"They wouldn 't {PSEUDO} to Tim \."),
         ("A lot of men bought two axes.", rf"A lot of {PSEUDO}s {PSEUDO}ed two {PSEUDO}s\."),
     ],
 )

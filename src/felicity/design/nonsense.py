@@ -79,8 +79,10 @@ def is_content(tokens: Sequence[Token], index: int, ordinary: Ordinary) -> bool:
 
 
 def _is_fragment(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a token is a piece of a word: `ca` of can't, `gon` and `na` of gonna, `ex` of ex-husband."""
+    """Whether a token is a piece of a word: `ca` of can't, `t` of wouldn 't, `gon` and `na` of gonna, `ex` of ex-husband."""
     token = tokens[index]
+    if len(token.text) == 1:
+        return True
     if index and tokens[index - 1].end == token.start and tokens[index - 1].text[-1].isalpha():
         return True
     if index + 1 == len(tokens) or tokens[index + 1].start != token.end:
@@ -96,7 +98,7 @@ def find_ending(tokens: Sequence[Token], index: int) -> str:
     """
     token = tokens[index]
     word = token.text.lower()
-    number = read_pairs("nouns").get(word)
+    number = read_pairs("nouns").get(word) if token.tag != "VBZ" else None
     if number is not None:
         return "s" if number == "plural" or (number == "either" and _is_plural(tokens, index)) else ""
     lasting = LASTING.match(token.lemma.lower() if token.tag in INFLECTED else word)
