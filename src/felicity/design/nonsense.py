@@ -79,7 +79,7 @@ def is_content(tokens: Sequence[Token], index: int, ordinary: Ordinary) -> bool:
 
 
 def _is_fragment(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a token is a piece of a word: `ca` of can't, `t` of wouldn 't, `gon` and `na` of gonna, `ex` of ex-husband."""
+    """Whether it is a piece of a word: `ca` of can't, `t` of wouldn 't, `na` of gonna, `ex` of ex-wife."""
     token = tokens[index]
     if len(token.text) == 1:
         return True
