@@ -10,7 +10,8 @@ ENDING = re.compile(r"(?P<space>\s*)(?P<mark>[.!?…]+)(?P<close>\s*[\"”’']*
 ABBREVIATION = re.compile(r"(?:\b(?:[^\W\d_]\.)+[^\W\d_]|\b(?:etc|Inc|Jr|Sr|Co|Ltd|Corp))$")
 # Some published questions end in a full stop; no statement begins with these.
 ASKING = ("who", "whose", "whom", "which")
-INNER_DOUBLE = re.compile(r"\"([^\"]*)\"|“([^”]*)”")
+# One that is not closed, because the text was cut inside a quotation, goes on to the end.
+INNER_DOUBLE = re.compile(r"\"([^\"]*)(\"|$)|“([^”]*)(”|$)")
 INNER_SINGLE = re.compile(r"(?<!\w)['‘]([^'‘’]+)['’](?!\w)")
 
 
@@ -59,7 +60,7 @@ def take_apart(text: str) -> Sentence:
         return replace(take_apart(text[1:-1]), bracketed=True)
     match = ENDING.search(text)
     if match is None:
-        return Sentence(text)
+        return Sentence(text, space=" " if " , " in text else "")
     return Sentence(text[: match.start()], match["space"][:1], match["mark"], match["close"])
 
 
@@ -112,10 +113,11 @@ def _nest(text: str) -> str:
     """
 
     def make_single(match: re.Match[str]) -> str:
-        curly = match[2] is not None
-        inside = match[2] if curly else match[1]
+        curly = match[3] is not None
+        inside = match[3] if curly else match[1]
         opening, closing = "“”" if curly else '""'
         inside = INNER_SINGLE.sub(rf"{opening}\1{closing}", inside)
-        return f"‘{inside}’" if curly else f"'{inside}'"
+        opening, closing = "‘’" if curly else "''"
+        return f"{opening}{inside}{closing if match[4 if curly else 2] else ''}"
 
     return INNER_DOUBLE.sub(make_single, text)

@@ -28,9 +28,13 @@ INFLECTED = {
     "JJS": "est",
     "RBS": "est",
 }
-ENDINGS = ("", "s", "ed", "ing", "ings", "er", "est", "ly")
+# Forms that must not be words; "e" and "y" since "evad" would be taken for a form of "evade".
+FORMS = ("", "s", "ed", "ing", "ings", "er", "est", "ly", "e", "y")
 # An ending that belongs to the lemma, and shows what kind of word it is: gladly, scared, painting.
 LASTING = re.compile(r"^\w*[aeiouy]\w+?(ing|(?<!e)ed|ly)$")
+SHOWS_S = re.compile(r"\w{2}[^suia]s$")
+IRREGULAR_PLURAL = re.compile(r"(?:men|people|children|[ai]|ae|eet|eeth|eese|ice)$")
+LIGHT_VERBS = ("be", "have", "do", "get", "let")
 PLURAL_WORDS = frozenset({"these", "those", "many", "several", "few", "both", "two", "three", "four", "five"})
 PLURAL_VERBS = frozenset({"are", "were", "have", "do"})
 PREFIX_LETTERS = 3
@@ -63,33 +67,62 @@ def is_content(tokens: Sequence[Token], index: int, ordinary: Ordinary) -> bool:
     token = tokens[index]
     if token.pos not in CONTENT or not token.text.isalpha() or token.dep in ("aux", "auxpass", "neg"):
         return False
-    kept = read_words("kept")
-    if token.lemma.lower() in kept or token.text.lower() in kept:
+    if token.text.lower() in read_words("kept") or token.lemma.lower() in LIGHT_VERBS:
         return False
-    after = tokens[index + 1] if index + 1 < len(tokens) else None
-    if after is not None and after.start == token.end:
-        is_prefix = after.text == "-" and len(token.text) <= PREFIX_LETTERS
-        if is_prefix or after.text[0].isalpha():
-            return False
+    if _is_fragment(tokens, index):
+        return False
     if token.text.islower():
         return True
     opens = not any(other.text.isalpha() for other in tokens[:index])
-    return opens and (token.tag == "NNS" or is_ordinary(token.text, ordinary))
+    is_plural = token.tag == "NNS" and token.text.endswith("s")
+    return opens and (is_plural or is_ordinary(token.text, ordinary))
+
+
+def _is_fragment(tokens: Sequence[Token], index: int) -> bool:
+    """Whether it is a piece of a word: `ca` of can't, `t` of wouldn 't, `na` of gonna, `ex` of ex-wife."""
+    token = tokens[index]
+    if len(token.text) == 1:
+        return True
+    if index and tokens[index - 1].end == token.start and tokens[index - 1].text[-1].isalpha():
+        return True
+    if index + 1 == len(tokens) or tokens[index + 1].start != token.end:
+        return False
+    after = tokens[index + 1].text
+    return after[0].isalpha() or (after == "-" and len(token.text) <= PREFIX_LETTERS)
 
 
 def find_ending(tokens: Sequence[Token], index: int) -> str:
-    """The ending that a token shows, or would show if it were regular."""
+    """The ending that a token shows, or would show if it were regular.
+
+    The tag decides unless the word's shape speaks against it: taggers stumble over unacceptable sentences.
+    """
     token = tokens[index]
     word = token.text.lower()
-    number = read_pairs("nouns").get(word)
+    number = read_pairs("nouns").get(word) if token.tag != "VBZ" else None
     if number is not None:
         return "s" if number == "plural" or (number == "either" and _is_plural(tokens, index)) else ""
     lasting = LASTING.match(token.lemma.lower() if token.tag in INFLECTED else word)
     if token.tag == "NNS" and lasting and lasting[1] == "ing":
         return "ings"
-    if token.tag in INFLECTED:
-        return INFLECTED[token.tag]
-    return lasting[1] if lasting and token.tag not in BARE else ""
+    ending = INFLECTED.get(token.tag, "")
+    if ending and _fits(token, ending):
+        return ending
+    if SHOWS_S.search(word):
+        return "s"
+    return lasting[1] if lasting and not (token.tag in BARE and lasting[1] == "ly") else ""
+
+
+def _fits(token: Token, ending: str) -> bool:
+    """Whether a word can have the ending that its tag claims."""
+    word = token.text.lower()
+    if ending == "s":
+        return word.endswith("s") or bool(IRREGULAR_PLURAL.search(word))
+    if ending == "ing":
+        return word.endswith("ing")
+    if ending == "ed":
+        is_bare = word == token.lemma.lower() and word not in read_words("steady_verbs")
+        return not is_bare and not SHOWS_S.search(word)
+    return True
 
 
 def _is_plural(tokens: Sequence[Token], index: int) -> bool:
@@ -112,7 +145,7 @@ def _invent(lemma: str, draw: Callable[[], float], ordinary: Ordinary, taken: It
         # Longer ones in the end, so that one is found whatever the draws are.
         syllables = count_syllables(lemma) + tries // TRIES_A_LENGTH
         word = make_pseudoword(syllables, draw, vowel=lemma[0] in VOWELS)
-        forms = [inflect(word, ending) for ending in ENDINGS]
+        forms = [inflect(word, ending) for ending in FORMS]
         if word not in taken and not any(form in known or form in ordinary for form in forms):
             return word
         tries += 1

@@ -5,9 +5,11 @@ quotation around the sentence, and all together (with the long adverbial, not th
 insertions of their own ("Honestly, who left?"). `nonsense` replaces the content words instead.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Protocol
 
+from felicity.core.errors import BadInput
 from felicity.core.registry import Registry
 from felicity.core.sweep import UNPERTURBED
 from felicity.design.casing import Ordinary, learn_ordinary
@@ -36,8 +38,8 @@ def perturb(name: str, *, sentences: Iterable[str] = ()) -> Perturb:
 
     `sentences` are all those at hand: how they write a word inside tells whether it is a name.
 
-    Raises UnknownName where there is no such perturbation, NotPossible where it needs a parser that is not
-    installed.
+    Raises UnknownName where there is no such perturbation. The function itself raises NotPossible where it
+    needs a parser that is not installed.
 
     >>> from random import Random
     >>> perturb("clause_after")("The cat left.", Random(1))
@@ -62,11 +64,13 @@ class _Drawing:
         phrase = self._draw(self._lists[kind])
         return phrase.replace(NAME, self._draw(read_words("names"))) if NAME in phrase else phrase
 
-    def _draw(self, words: Iterable[str]) -> str:
-        free = [word for word in words if word not in self._taken and word not in self._body]
-        word = free[int(self._rng.random() * len(free))]
-        self._taken.add(word)
-        return word
+    def _draw(self, words: Sequence[str]) -> str:
+        place = int(self._rng.random() * len(words))
+        for word in chain(words[place:], words[:place]):
+            if word not in self._taken and word not in self._body:
+                self._taken.add(word)
+                return word
+        raise BadInput(f"'{self._body}' already has every name that could be put around it; shorten it.")
 
 
 @PERTURBATIONS.add(UNPERTURBED)
