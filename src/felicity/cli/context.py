@@ -62,7 +62,8 @@ def context(
         list[str] | None,
         typer.Option(
             help="A kind of context: matched_acceptable, matched_unacceptable, mismatched_acceptable, "
-            "mismatched_unacceptable, unrelated; may be given several times.  [default: all five; none with --from-suite]"
+            "mismatched_unacceptable, unrelated; may be given several times.  [default: all; with "
+            "--from-suite none]"
         ),
     ] = None,
     lengths: Annotated[

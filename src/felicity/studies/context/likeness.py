@@ -11,7 +11,8 @@ from felicity.studies.context.tables import PERTURBATION_SIMILARITY, SIMILARITY
 def compare_contexts(planned: Planned, *, labels: bool) -> pl.DataFrame:
     """Rows of SIMILARITY: each item's acceptable sentence and its longest context of every series.
 
-    Of several acceptable conditions the first is taken. labels: compare dependency labels too.
+    The mean over the context's sentences, so that it does not fall with length. Of several acceptable
+    conditions the first is taken. labels: compare dependency labels too.
 
     Raises NotPossible where labels are asked for and no parser is installed.
     """
@@ -30,7 +31,7 @@ def compare_contexts(planned: Planned, *, labels: bool) -> pl.DataFrame:
     pairs = pairs.select("item", "context", "text").unique(["item", "context"], maintain_order=True)
     contexts = planned.contexts.select("context", "sentences").unique("context", maintain_order=True)
     used = contexts.join(pairs, on="context", how="semi", maintain_order="left")
-    found = measure_similarity(pairs, used, labels=labels)
+    found = measure_similarity(pairs, used, by="sentence", labels=labels)
     if not labels:
         found = found.with_columns(pl.lit(None, dtype=pl.Float64).alias("dependency_f1"))
     return found.select(pl.col(name).cast(dtype) for name, dtype in SIMILARITY.items())

@@ -91,7 +91,7 @@ def _draw(
     tables, shorts = [], []
     for name in (UNPERTURBED, *setting.perturbations):
         plan = setting.plan(suites, perturb=name)
-        changed = None if name == UNPERTURBED else perturb(name)
+        changed = None if name == UNPERTURBED else perturb(name, sentences=pool["sentence"])
         if changed is not None:
             # Running text is no stimulus, and is left as it stands.
             plan = replace(plan, kinds=tuple(kind for kind in plan.kinds if kind != "unrelated"))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,7 @@ def run_study(
             seed=setting.seed,
             options=setting.as_dict(),
             progress=progress(name) if progress else None,
-            on_forecast=(lambda told, name=name: on_forecast(name, told)) if on_forecast else None,
+            on_forecast=partial(on_forecast, name) if on_forecast else None,
         )
         judged.append(judgements.with_columns(pl.lit(name).alias("model")))
         if regions is not None:
@@ -169,7 +170,7 @@ def _refuse_other(old: dict[str, Any], new: dict[str, Any], folder: Path) -> Non
         if old.get(name) != new[name]:
             what = f"{name.replace('_', ' ')} ({old.get(name)}, not {new[name]})"
             raise BadInput(
-                f"{folder} holds a study with another {what}; choose another folder with -o, or remove that one."
+                f"{folder} holds a study with another {what}; choose another folder with -o, or remove it."
             )
 
 
