@@ -94,7 +94,10 @@ def build_links(
         for kind, pull in PULL.items():
             base = np.clip(rng.normal(BASE, 0.12, len(suites)), 0.1, 1.0)
             after = np.clip(base + pull + rng.normal(0, 0.05, len(suites)), 0.0, 1.0)
-            points += [(model, "baseline", kind, *row) for row in zip(suites, base, after, strict=True)]
+            points += [
+                (model, "baseline and longest context", kind, *row)
+                for row in zip(suites, base, after, strict=True)
+            ]
         for kind in list(KINDS)[:2]:
             alike = rng.uniform(0.3, 0.95, 7)
             moved = (0.1 if kind == "matched_acceptable" else -0.25) * alike
@@ -107,12 +110,22 @@ def build_links(
                 "all",
                 "nonsense",
             )
-            points += [(model, "perturbation", kind, *row) for row in zip(names, alike, moved, strict=True)]
+            points += [
+                (model, "perturbation similarity and change", kind, *row)
+                for row in zip(names, alike, moved, strict=True)
+            ]
         for one in suites:
             for two in suites:
                 f1 = float(rng.beta(2, 6))
                 points.append(
-                    (model, "token_f1_matrix", "from_acceptable", f"{one} > {two}", f1, 0.3 * f1 - 0.08)
+                    (
+                        model,
+                        "token F1 and change",
+                        "from_acceptable",
+                        f"{one} > {two}",
+                        f1,
+                        0.3 * f1 - 0.08 + float(rng.normal(0, 0.05)),
+                    )
                 )
     table = pl.DataFrame(points, schema=("model", "link", "kind", "name", "x", "y"), orient="row")
     for (model, link, kind), part in table.group_by("model", "link", "kind", maintain_order=True):

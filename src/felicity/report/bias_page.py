@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from felicity.core.files import replacing
-from felicity.report.drawing import draw_png, draw_svg
+from felicity.report.exporting import export_figures
 from felicity.report.extras import Extra
 from felicity.report.figures import Figure
 from felicity.report.line_chart import MOST_SERIES, Point, chart_lines
@@ -27,12 +27,7 @@ def write_bias_page(dataset: str, splits: pl.DataFrame, curves: pl.DataFrame, fo
         _suites(splits),
     ]
     figures = {figure.name: figure for extra in extras for figure in extra.figures}
-    for figure in figures.values():
-        slide = figure.slide()
-        with replacing(folder / "figures" / f"{figure.name}.svg") as part:
-            part.write_text(draw_svg(slide), encoding="utf-8")
-        with replacing(folder / "figures" / f"{figure.name}.png") as part:
-            part.write_bytes(draw_png(slide))
+    export_figures(figures.values(), folder, endings=("svg", "png"))
     page = folder / "report.html"
     with replacing(page) as part:
         text = render_template("bias.html.j2", {"dataset": dataset, "extras": extras}, figures)

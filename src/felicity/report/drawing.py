@@ -29,11 +29,15 @@ def draw_png(spec: Spec) -> bytes:
     return bytes(vl_convert.vegalite_to_png(spec, scale=PNG_SCALE))
 
 
-def draw_pdf(spec: Spec) -> bytes:
-    """A specification as a page of vectors, to be put into a paper."""
+def convert_svg(svg: str, ending: str) -> bytes:
+    """A drawing as the bytes of a file: svg as it stands, png two pixels to the point, pdf for a paper."""
     import vl_convert
 
-    return bytes(vl_convert.vegalite_to_pdf(spec))
+    if ending == "svg":
+        return svg.encode("utf-8")
+    if ending == "png":
+        return bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))
+    return bytes(vl_convert.svg_to_pdf(svg))
 
 
 def draw_inline(spec: Spec, *, label: str, kind: str) -> str:

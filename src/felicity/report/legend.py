@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from felicity.report.canvas import plot
 from felicity.report.theme import LIGHT
 
-LETTER = 6.6
+LETTER = 6.3
 ROW = 18
 
 

@@ -9,7 +9,8 @@ import polars as pl
 from felicity.core.files import replacing
 from felicity.report import wording
 from felicity.report.cases import pick_uncertain, pick_wrong, read_cases
-from felicity.report.drawing import draw_inline, draw_png, draw_svg
+from felicity.report.drawing import draw_inline
+from felicity.report.exporting import export_figures
 from felicity.report.extras import Extra, build_extras
 from felicity.report.facts import read_command, read_date, read_facts, read_name
 from felicity.report.figures import Figure, build_figures
@@ -28,12 +29,7 @@ def write_report(report: ReportInput, folder: Path) -> Path:
     """
     extras = build_extras(report, heading=_heading(report))
     figures = _all_figures(report, extras)
-    for figure in figures.values():
-        slide = figure.slide()
-        with replacing(folder / "figures" / f"{figure.name}.svg") as part:
-            part.write_text(draw_svg(slide), encoding="utf-8")
-        with replacing(folder / "figures" / f"{figure.name}.png") as part:
-            part.write_bytes(draw_png(slide))
+    export_figures(figures.values(), folder, endings=("svg", "png"))
     page = folder / "report.html"
     with replacing(page) as part:
         part.write_text(_fill(report, figures, extras), encoding="utf-8")

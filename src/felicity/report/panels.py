@@ -38,7 +38,7 @@ class Grid:
     ) -> "Grid":
         """A grid for a page's width, with at most two columns on a narrow one."""
         columns = max(1, min(len(titles), 2 if canvas.narrow else columns))
-        left = 30 + LABEL * max((len(y.write(tick)) for tick in y.ticks), default=1)
+        left = 42 + LABEL * max((len(y.write(tick)) for tick in y.ticks), default=1)
         right, gap = (12.0, 16.0) if canvas.narrow else (24.0, 26.0)
         width = canvas.width - left - right
         return cls(
@@ -62,7 +62,12 @@ class Grid:
     @property
     def row_height(self) -> float:
         """A panel with its title and the labels under it."""
-        return (TITLE if any(self.titles) else 6.0) + self.panel_height + UNDER
+        return (TITLE if any(self.titles) else 6.0) + self.panel_height + self.under
+
+    @property
+    def under(self) -> float:
+        """Room under a panel: more where another panel follows."""
+        return UNDER if self.rows == 1 else UNDER + 14
 
     @property
     def height(self) -> float:
@@ -75,7 +80,7 @@ class Grid:
 
     def down(self, panel: int, value: float) -> float:
         """How far down a value of a panel stands."""
-        bottom = (panel // self.columns + 1) * self.row_height - UNDER
+        bottom = (panel // self.columns + 1) * self.row_height - self.under
         return bottom - self.y.share(value) * self.panel_height
 
     def place(self) -> dict[str, Any]:

@@ -1,21 +1,19 @@
 """Two numbers against each other: a dot each, the line of least squares, and r in the corner."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from felicity.report.axes import Axis
 from felicity.report.canvas import Canvas, finish, plot
+from felicity.report.dot_names import Place, draw_corners, draw_names
 from felicity.report.drawing import Spec
 from felicity.report.legend import Look, choose_looks, draw_legend, legend_height, place_legend
 from felicity.report.panels import Grid, draw_frames
 from felicity.report.theme import LIGHT
 
 COLUMNS = 3
-MOST_DOTS = 1500
-MOST_NAMES = 12
-# Where dots are too many to be told apart, those within so many pixels become one larger dot.
-NEAR = 5
+# More dots than this to a panel are drawn small and faint, so that one sees where they crowd.
+MANY = 400
 
 
 class Dot(NamedTuple):
@@ -60,14 +58,17 @@ def chart_scatter(
         columns=COLUMNS,
         height=_panel_height(len(panels), canvas),
     )
-    entries = place_legend([name for name in series if name], grid.width)
+    # Where every panel shows the one series it is named after, there is nothing for a legend to add.
+    told = all(dot.panel == dot.series for dot in dots)
+    entries = place_legend([] if told else [name for name in series if name], grid.width)
     marks = draw_frames(grid, level=None if diagonal else 0.0 if min(ys) <= 0 <= max(ys) else None)
     if diagonal:
         marks.append(_diagonals(grid))
     for name in series:
         own = [dot for dot in dots if dot.series == name]
         marks += [*_dots(own, panels, grid, chosen[name]), *_fits(own, panels, grid, chosen[name])]
-    marks += [*_names(dots, panels, grid), *_corners(corners or {}, panels, grid)]
+    places = [Place(panels.index(dot.panel), *_at(dot, panels, grid), dot.name) for dot in dots]
+    marks += [*draw_names(places, grid), *draw_corners(corners or {}, places, grid)]
     marks += draw_legend(entries, chosen) if entries else []
     return finish(
         alt.layer(*marks).properties(width=grid.width, height=grid.height),
@@ -100,20 +101,19 @@ def _panel_height(panels: int, canvas: Canvas) -> float:
     return 140 if canvas.narrow else 230
 
 
-def _dots(own: Sequence[Dot], panels: Sequence[str], grid: Grid, look: Look) -> list[Any]:
-    import altair as alt
+def _at(dot: Dot, panels: Sequence[str], grid: Grid) -> tuple[float, float]:
+    panel = panels.index(dot.panel)
+    return grid.across(panel, dot.x), grid.down(panel, dot.y)
 
-    near = NEAR if len(own) > MOST_DOTS else 0.5
-    places: Counter[tuple[int, int]] = Counter()
-    for dot in own:
-        panel = panels.index(dot.panel)
-        places[round(grid.across(panel, dot.x) / near), round(grid.down(panel, dot.y) / near)] += 1
-    base = 14 if len(own) > MOST_DOTS else 40
-    records = [
-        {"x": x * near, "y": y * near, "size": base * number**0.6} for (x, y), number in places.items()
-    ]
-    mark = plot(records).mark_circle(color=LIGHT[look.role], opacity=0.6, aria=False)
-    return [mark.encode(**grid.place(), size=alt.Size("size:Q", scale=None))]
+
+def _dots(own: Sequence[Dot], panels: Sequence[str], grid: Grid, look: Look) -> list[Any]:
+    places = [_at(dot, panels, grid) for dot in own]
+    records = [{"x": round(x, 1), "y": round(y, 1)} for x, y in places]
+    many = len(own) > MANY * len(panels)
+    mark = plot(records).mark_circle(
+        color=LIGHT[look.role], size=10 if many else 40, opacity=0.35 if many else 0.6, aria=False
+    )
+    return [mark.encode(**grid.place())]
 
 
 def _fits(own: Sequence[Dot], panels: Sequence[str], grid: Grid, look: Look) -> list[Any]:
@@ -125,7 +125,7 @@ def _fits(own: Sequence[Dot], panels: Sequence[str], grid: Grid, look: Look) -> 
         fitted = fit_line(points)
         if fitted is None:
             continue
-        ends = (min(points)[0], max(points)[0])
+        ends = _inside(fitted, min(points)[0], max(points)[0], grid)
         (x, y), (x2, y2) = (
             (grid.across(panel, end), grid.down(panel, fitted[0] + fitted[1] * end)) for end in ends
         )
@@ -136,6 +136,15 @@ def _fits(own: Sequence[Dot], panels: Sequence[str], grid: Grid, look: Look) -> 
         color=LIGHT[look.role], strokeDash=list(look.dash), strokeWidth=2, aria=False
     )
     return [rule.encode(**grid.place(), x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"))]
+
+
+def _inside(line: tuple[float, float], low: float, high: float, grid: Grid) -> tuple[float, float]:
+    """From where to where a line is drawn: as far as there are dots, and not out of its panel."""
+    intercept, slope = line
+    if slope:
+        cuts = sorted((edge - intercept) / slope for edge in (grid.y.low, grid.y.high))
+        low, high = max(low, cuts[0]), min(high, cuts[1])
+    return low, high
 
 
 def _diagonals(grid: Grid) -> Any:
@@ -153,40 +162,3 @@ def _diagonals(grid: Grid) -> Any:
     ]
     rule = plot(records).mark_rule(color=LIGHT["soft"], strokeDash=[3, 4], aria=False)
     return rule.encode(**grid.place(), x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"))
-
-
-def _names(dots: Sequence[Dot], panels: Sequence[str], grid: Grid) -> list[Any]:
-    import altair as alt
-
-    records = []
-    for panel, name in enumerate(panels):
-        own = [dot for dot in dots if dot.panel == name and dot.name]
-        if len(own) > MOST_NAMES:
-            continue
-        records += [
-            {"x": grid.across(panel, dot.x), "y": grid.down(panel, dot.y), "word": dot.name} for dot in own
-        ]
-    if not records:
-        return []
-    text = plot(records).mark_text(dy=-11, fontSize=11, color=LIGHT["soft"], aria=False)
-    return [text.encode(**grid.place(), text=alt.Text("word:N"))]
-
-
-def _corners(corners: Mapping[str, str], panels: Sequence[str], grid: Grid) -> list[Any]:
-    import altair as alt
-
-    records = [
-        {
-            "x": grid.across(panel, grid.x.high) - 6,
-            "y": grid.down(panel, grid.y.low) - 10,
-            "word": corners[name],
-        }
-        for panel, name in enumerate(panels)
-        if name in corners
-    ]
-    if not records:
-        return []
-    text = plot(records).mark_text(
-        align="right", baseline="bottom", fontSize=13, fontWeight="bold", color=LIGHT["ink"], aria=False
-    )
-    return [text.encode(**grid.place(), text=alt.Text("word:N"))]

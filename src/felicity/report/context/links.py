@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from felicity.report.context.growth import split_models
-from felicity.report.context.kinds import LOOKS_OF_KINDS, name_kind, sort_kinds
+from felicity.report.context.kinds import LOOKS_OF_KINDS, file_names, name_kind, sort_kinds
 from felicity.report.context.regression import write_p
 from felicity.report.context.study import ContextPage
 from felicity.report.extras import Extra
@@ -14,7 +14,12 @@ from felicity.report.figures import Figure
 from felicity.report.scatter_chart import Dot, chart_scatter
 from felicity.report.wording import count, decimal, spaced
 
-SYMBOLS = {"pearson": "r", "spearman": "ρ", "point-biserial": "r"}
+SYMBOLS = {"pearson": "r", "spearman": "ρ", "point_biserial": "r"}
+CHANGE = "change of accuracy (points)"
+PAIRS = "A dot a pair of suites, the one judged and the one that the context comes from."
+WITHOUT_DOTS = (
+    "Over single judgements: how alike context and test sentence are, and whether it is judged right."
+)
 
 
 class Link(NamedTuple):
@@ -23,23 +28,38 @@ class Link(NamedTuple):
     title: str
     x_title: str
     y_title: str
+    lede: str
     x_share: bool = False
     y_share: bool = True
     diagonal: bool = False
 
 
 LINKS: dict[str, Link] = {
-    "baseline": Link(
+    "baseline and longest context": Link(
         "Baseline against the longest context",
         "accuracy without context (%)",
         "accuracy in the longest context (%)",
+        "A dot a suite; on the dashed line the longest context changes nothing.",
         x_share=True,
         diagonal=True,
     ),
-    "token_f1": Link("Token overlap and accuracy", "token F1", "change of accuracy (points)"),
-    "dependency_f1": Link("Shared structure and accuracy", "dependency F1", "change of accuracy (points)"),
-    "perturbation": Link(
-        "Likeness of perturbed sentences", "token F1 with the original", "mean change of accuracy (points)"
+    "perturbation similarity and change": Link(
+        "Likeness of perturbed sentences",
+        "token F1 with the original",
+        "mean change of accuracy (points)",
+        "A dot a perturbation: how much of the original it leaves, and the mean change over lengths.",
+    ),
+    "token F1 and correctness": Link(
+        "Shared tokens and correctness", "token F1", "judged right", WITHOUT_DOTS
+    ),
+    "dependency F1 and correctness": Link(
+        "Shared structure and correctness", "dependency-label F1", "judged right", WITHOUT_DOTS
+    ),
+    "token F1 and change": Link(
+        "Shared tokens and change", "token F1 of context and test sentence", CHANGE, PAIRS
+    ),
+    "dependency F1 and change": Link(
+        "Shared structure and change", "dependency-label F1 of context and test sentence", CHANGE, PAIRS
     ),
 }
 
@@ -51,16 +71,17 @@ def build_links(study: ContextPage) -> list[Extra]:
         *links["link"].unique(maintain_order=True),
         *study.table("points")["link"].unique(maintain_order=True),
     ]
-    return [_section(study, str(name)) for name in dict.fromkeys(names)]
+    files = file_names(f"link {name}" for name in dict.fromkeys(names))
+    return [_section(study, name, files[f"link {name}"]) for name in dict.fromkeys(names)]
 
 
 def find_link(name: str) -> Link:
-    """How a link is shown, by the longest known beginning of its name."""
-    known = sorted((key for key in LINKS if name.startswith(key)), key=len)
-    return LINKS[known[-1]] if known else Link(spaced(name).capitalize(), "x", "y", y_share=False)
+    """How a link is shown; one that is not known here goes by its own name and in its own units."""
+    title = spaced(name)
+    return LINKS.get(name) or Link(title[:1].upper() + title[1:], "x", "y", "", y_share=False)
 
 
-def _section(study: ContextPage, name: str) -> Extra:
+def _section(study: ContextPage, name: str, file: str) -> Extra:
     links = sort_kinds(study.table("links").filter(pl.col("link") == name))
     points = sort_kinds(study.table("points").filter(pl.col("link") == name)).drop_nulls(["x", "y"])
     notes = (
@@ -70,16 +91,14 @@ def _section(study: ContextPage, name: str) -> Extra:
         ()
         if _all_or_nothing(points)
         else tuple(
-            _figure(study, name, model, file, part, links.filter(pl.col("model") == model))
-            for model, file, part in split_models(study, points)
+            _figure(study, name, model, f"{file}_{own}", part, links.filter(pl.col("model") == model))
+            for model, own, part in split_models(study, points)
         )
     )
     return Extra(
-        name=f"link-{name}",
+        name=file,
         title=find_link(name).title,
-        lede="Each dot is one point of the correlation, with the line of least squares."
-        if figures
-        else "The correlation over single judgements, right or wrong.",
+        lede=find_link(name).lede,
         figures=figures,
         columns=("Model", "Context", "Method", "r", "95% interval", "p", "n"),
         rows=tuple(_row(row) for row in links.iter_rows(named=True)),
@@ -114,7 +133,7 @@ def _figure(
         text = f"{SYMBOLS.get(row['method'], row['method'])} = {_short(row['r'])}"
         corners.setdefault(name_kind(row["kind"]) if panels else "", []).append(text)
     return Figure(
-        name=f"{name}_{file}",
+        name=file,
         title=f"{link.title}: {model}",
         subtitle=study.dataset,
         label=f"{link.title} under {model}: {count(len(dots))} dots; the coefficients are in the table.",
@@ -139,7 +158,7 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["model"],
         name_kind(row["kind"]) if row["kind"] else "all",
-        row["method"],
+        spaced(row["method"]),
         decimal(row["r"], 3),
         f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)}",
         write_p(row["p"]),

@@ -64,7 +64,7 @@ def write_term(term: str) -> str:
 def _section(study: ContextPage, analysis: str, *, name: str, title: str, lede: str) -> Extra | None:
     """The terms of an analysis; after its name the table may say, in brackets, of which contexts."""
     here = (pl.col("analysis") == analysis) | pl.col("analysis").str.starts_with(f"{analysis} (")
-    terms = study.table("terms").cast({"analysis": pl.String()}).filter(here)
+    terms = study.table("terms").filter(here)
     if terms.is_empty():
         return None
     leading = [column for column in ("model", "analysis") if terms[column].n_unique() > 1]

@@ -81,7 +81,7 @@ class ContextPage:
     def table(self, name: str) -> pl.DataFrame:
         """A table by its name, empty where the study has none."""
         found: Rows = getattr(self, name)
-        return pl.DataFrame(schema=dict.fromkeys(COLUMNS[name], pl.Null)) if found is None else found
+        return pl.DataFrame(schema=dict.fromkeys(COLUMNS[name], pl.String)) if found is None else found
 
     def baselines(self, level: str) -> pl.DataFrame:
         """The rows without a context."""
