@@ -22,6 +22,8 @@ HERE = Path(__file__).parent
 ENVIRONMENT = HERE.parent / ".venv-bench"
 PEERS = {"minicons": "minicons==0.3.39", "lm-eval": "lm-eval==0.4.13"}
 TOLERANCE = 2e-3  # nats on the sum over a text, float32
+WORKS = ("blimp", "one context", "sweep", "study")
+GRIDS = ((900,), (300, 600, 900), tuple(works.SWEEP), tuple(range(50, 950, 50)))
 BATCHES = (8, 16, 32, 64, 128)
 PROBE_TEXTS = 256
 BEHIND = 0.8  # a peer slower than this part of the better one's speed takes part in the first round only
@@ -135,6 +137,17 @@ def keep_contenders(workers: list[Worker], rounds: list[dict[str, Any]]) -> list
     ]
 
 
+def measure_growth(felicity: Worker, asked: argparse.Namespace, count: Any) -> list[dict[str, Any]]:
+    """What more lengths of the same contexts cost: felicity alone, each grid a new study."""
+    rows = []
+    for grid in GRIDS:
+        work = works.study_parts(max(1, asked.study // 5), 1, count, lengths=(0, *grid))[0]
+        seconds, used, _ = felicity.score(work, 0)
+        rows.append({"lengths": len(grid), "texts": len(work.texts), "seconds": seconds, "used": used})
+        print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
 def refuse_disagreement(
     first: tuple[str, list[float]], second: tuple[str, list[float]], work: works.Work
 ) -> None:
@@ -149,15 +162,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pairs", type=int, default=100, help="pairs of each BLiMP paradigm")
     parser.add_argument("--sweep", type=int, default=100, help="items of the context sweep")
-    parser.add_argument("--sweep-rounds", type=int, help="rounds of the context sweep  [default: --rounds]")
-    parser.add_argument("--work", action="append", choices=("blimp", "sweep", "one context"))
+    parser.add_argument("--study", type=int, default=10, help="items of the context study")
+    parser.add_argument("--sweep-rounds", type=int, help="rounds of sweep and study  [default: --rounds]")
+    parser.add_argument("--work", action="append", choices=WORKS)
     parser.add_argument("--batch", type=int, action="append", help="batch sizes to try with the peers")
     parser.add_argument("--model", help="a model folder instead of GPT-2 small's shape; `smollm2` works too")
     parser.add_argument("--keep", type=Path, help="where to keep the model  [default: runs/]")
     parser.add_argument("--without-peers", action="store_true", help="felicity alone, as CI has no peers")
     asked = parser.parse_args()
     if asked.smoke:
-        asked.pairs, asked.sweep, asked.rounds = 1, 1, 1
+        asked.pairs, asked.sweep, asked.study, asked.rounds = 1, 1, 1, 1
     run(asked)
 
 
@@ -173,10 +187,11 @@ def run(asked: argparse.Namespace) -> None:
     def count(text: str) -> int:
         return len(tokenizer(text)["input_ids"]) if text else 0
 
-    chosen = asked.work or ["blimp", "sweep", "one context"]
+    chosen = asked.work or WORKS
     plans = {
         "blimp": lambda: works.blimp_parts(asked.pairs, asked.rounds),
         "sweep": lambda: works.sweep_parts(asked.sweep, asked.sweep_rounds or asked.rounds, count),
+        "study": lambda: works.study_parts(asked.study, asked.sweep_rounds or asked.rounds, count),
         "one context": lambda: [works.one_context(20 if asked.smoke else 200, count)] * min(3, asked.rounds),
     }
     names = ["felicity"]
@@ -189,6 +204,8 @@ def run(asked: argparse.Namespace) -> None:
         rounds = compare(workers, plans[name](), batches=batches)
         if not asked.smoke:
             report.write(rounds, workers, model=asked.model or works.GPT2)
+            if name == "study":
+                report.write_growth(measure_growth(workers[0], asked, count), model=asked.model or works.GPT2)
     for worker in workers:
         worker.stop()
 

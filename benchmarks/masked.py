@@ -4,7 +4,7 @@
     python benchmarks/masked.py --pairs 20       # a quick look
 
 Needs $FELICITY_DATA. Each round gives a part of the pairs to each program in turn, so that whatever else
-the machine does falls on both, and compares processor time. Before a ratio is printed the two must agree
+the machine does falls on both. Before a ratio is printed the two must agree
 on every sum. With bfloat16 the verdicts are those of float32, and what that costs is counted.
 """
 
@@ -19,10 +19,12 @@ import torch
 import transformers
 
 import felicity as fe
+import report
 from felicity.core.files import data_folder
 from felicity.core.policy import Policy
 from felicity.data.catalogue import read_items
 from felicity.data.sample import sample_items
+from felicity.engines.devices import prepare_dtype
 
 TOLERANCE = 1e-3  # nats on the sum over a sentence
 WAYS = {"original": "original", "word_l2r": "within_word_l2r"}
@@ -37,20 +39,24 @@ def main() -> None:
     options.add_argument("--layers", type=int, default=12)
     options.add_argument("--bfloat16", action="store_true", help="also in bfloat16, verdicts in float32")
     chosen = options.parse_args()
+    # Before torch is loaded, which reads once what the processor is said to do.
+    prepare_dtype("bfloat16" if chosen.bfloat16 else "float32", "cpu")
     with tempfile.TemporaryDirectory() as place:
         folder = make_bert(Path(place) / "bert", layers=chosen.layers)
         items = sample_pairs(chosen.pairs)
-        for ours, theirs in WAYS.items():
-            compare(folder, items["text"].to_list(), ours, theirs)
+        lines = [compare(folder, items["text"].to_list(), ours, theirs) for ours, theirs in WAYS.items()]
         if chosen.bfloat16:
-            try:
-                settle(folder, items, chosen.pairs)
-            except fe.FelicityError as error:
-                print(f"bfloat16: {error}")
+            lines.append(settle(folder, items, chosen.pairs))
+    print("\n".join(lines))
+    report.write_section(
+        f"Masked: BERT-base's shape, random weights, {chosen.layers} layers", [f"- {line}" for line in lines]
+    )
 
 
 def make_bert(folder: Path, *, layers: int) -> Path:
     """Random weights in BERT-base's shape, with its vocabulary."""
+    import transformers
+
     data = data_folder()
     if data is None:
         raise SystemExit(
@@ -74,27 +80,29 @@ def sample_pairs(pairs: int):
     return items.filter(items["item"].is_in(kept.implode()))
 
 
-def compare(folder: Path, texts: list[str], ours: str, theirs: str) -> None:
+def compare(folder: Path, texts: list[str], ours: str, theirs: str) -> str:
     """Both programs in turns, float32."""
+
     lm = fe.model(str(folder), policy=Policy(pll=ours), cache=False)
     peer = open_minicons(folder)
     lm.score(texts[:2])
     parts = [texts[begin : begin + 2 * PART] for begin in range(0, len(texts), 2 * PART)]
     batch = min(BATCHES, key=lambda size: score_minicons(peer, parts[0], theirs, size)[0])
-    spent, apart = np.zeros(2), 0.0
+    spent, used, apart = np.zeros(2), np.zeros(2), 0.0
     for part in parts:
-        begin = time.process_time()
+        begin, busy = time.perf_counter(), time.process_time()
         scores = lm.score(part)["lp"].to_numpy()
-        spent[0] += time.process_time() - begin
+        spent[0], used[0] = spent[0] + time.perf_counter() - begin, used[0] + time.process_time() - busy
+        begin = time.perf_counter()
         seconds, peers = score_minicons(peer, part, theirs, batch)
-        spent[1] += seconds
+        spent[1], used[1] = spent[1] + time.perf_counter() - begin, used[1] + seconds
         apart = max(apart, float(np.abs(scores - peers).max()))
     if apart > TOLERANCE:
         raise SystemExit(f"{ours}: the two differ by {apart:.2g} nats; no ratio.")
-    print(
-        f"{ours}, float32: felicity {spent[0]:.1f} s, minicons {spent[1]:.1f} s (batches of {batch}), "
-        f"ratio {spent[1] / spent[0]:.2f}; sums agree within {apart:.1g} nats; {len(texts)} sentences, "
-        f"{torch.get_num_threads()} threads"
+    return (
+        f"{ours}, float32: felicity {spent[0]:.1f} s, minicons {spent[1]:.1f} s (its best batch, {batch}), "
+        f"ratio {spent[1] / spent[0]:.2f} by the clock, {used[1] / used[0]:.2f} in processor time; sums "
+        f"agree within {apart:.1g} nats; {len(texts)} sentences, {torch.get_num_threads()} threads"
     )
 
 
@@ -122,7 +130,7 @@ def score_minicons(peer, texts: list[str], way: str, batch: int) -> tuple[float,
     return time.process_time() - begin, scores
 
 
-def settle(folder: Path, items, pairs: int) -> None:
+def settle(folder: Path, items, pairs: int) -> str:
     """A whole run in bfloat16 with float32's verdicts beside one in float32."""
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "pairs.csv"
@@ -131,15 +139,17 @@ def settle(folder: Path, items, pairs: int) -> None:
         for dtype in ("float32", "bfloat16"):
             lm = fe.model(str(folder), dtype=dtype, cache=False)
             lm.score("Cats.")
-            begin = time.process_time()
+            begin = time.perf_counter()
             run = fe.evaluate(str(path), lm)
-            seconds[dtype] = time.process_time() - begin
+            seconds[dtype] = time.perf_counter() - begin
             verdicts[dtype] = run["judgements"]["passed"].to_list()
             rescored = run.manifest.get("precision", {}).get("rescored", 0)
     same = verdicts["float32"] == verdicts["bfloat16"]
-    print(
+    rates = {name: report.product_rates(name)["layer"] for name in ("float32", "bfloat16")}
+    return (
         f"run of {pairs} pairs: float32 {seconds['float32']:.1f} s, bfloat16 {seconds['bfloat16']:.1f} s, "
-        f"{rescored} pairs scored again in float32, verdicts {'equal' if same else 'DIFFERENT'}"
+        f"{rescored} pairs scored again in float32, verdicts {'equal' if same else 'DIFFERENT'}; "
+        f"matrix products here: float32 {rates['float32']:.0f}, bfloat16 {rates['bfloat16']:.0f} GFLOP/s"
     )
 
 

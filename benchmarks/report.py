@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 FOLDER = Path(__file__).parent
-TARGETS = {"blimp": 2.0, "sweep": 8.0, "one context": 20.0}
+TARGETS = {"blimp": 2.0, "sweep": 8.0, "one context": 20.0, "study": 8.0}
 REPEATS = 5
 
 
@@ -24,7 +24,7 @@ def write(rounds: Sequence[dict[str, Any]], workers: Sequence[Any], *, model: st
         worker.name: {"version": worker.version, "batch": worker.batch, "peak_gb": worker.peak / 1e9}
         for worker in workers
     }
-    entry = {
+    entry = before | {
         "model": model,
         "rounds": [each for each in before["rounds"] if each["work"] not in again] + list(rounds),
         "programs": told,
@@ -32,6 +32,40 @@ def write(rounds: Sequence[dict[str, Any]], workers: Sequence[Any], *, model: st
     entries = [other for other in entries if other["model"] != model] + [entry]
     kept.write_text(json.dumps(entries, indent=1) + "\n")
     (FOLDER / "RESULTS.md").write_text(render(entries), encoding="utf-8")
+
+
+def write_section(title: str, lines: Sequence[str]) -> None:
+    """Keep a section of its own at the page's end, in place of an older one of this title."""
+    kept = FOLDER / "sections.json"
+    sections = json.loads(kept.read_text()) if kept.exists() else {}
+    kept.write_text(json.dumps(sections | {title: list(lines)}, indent=1) + "\n")
+    rounds = FOLDER / "rounds.json"
+    entries = json.loads(rounds.read_text()) if rounds.exists() else []
+    (FOLDER / "RESULTS.md").write_text(render(entries), encoding="utf-8")
+
+
+def write_growth(rows: Sequence[dict[str, Any]], *, model: str) -> None:
+    """Keep what more lengths cost beside the rounds, and write the page again."""
+    kept = FOLDER / "rounds.json"
+    entries = json.loads(kept.read_text())
+    for entry in entries:
+        if entry["model"] == model:
+            entry["growth"] = list(rows)
+    kept.write_text(json.dumps(entries, indent=1) + "\n")
+    (FOLDER / "RESULTS.md").write_text(render(entries), encoding="utf-8")
+
+
+def grown(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What a context study costs by the number of lengths, relative to one length."""
+    lines = ["", "The same contexts of up to 900 tokens, cut at more and more lengths (felicity alone):", ""]
+    lines += ["| lengths | texts | seconds | times as long | times as many texts |", "|---|---|---|---|---|"]
+    first = rows[0]
+    for row in rows:
+        more = row["seconds"] / first["seconds"], row["texts"] / first["texts"]
+        lines.append(
+            f"| {row['lengths']} | {row['texts']} | {row['seconds']:.1f} | {more[0]:.2f} | {more[1]:.1f} |"
+        )
+    return lines
 
 
 def render(entries: Sequence[dict[str, Any]]) -> str:
@@ -58,7 +92,10 @@ def render(entries: Sequence[dict[str, Any]]) -> str:
             batches = ", ".join(f"{work} {size}" for work, size in told["batch"].items() if size)
             best = f", batch: {batches}" if batches else ""
             lines.append(f"- {name} {told['version']}: peak memory {told['peak_gb']:.2f} GB{best}")
-        lines += ["", *table(entry)]
+        lines += ["", *table(entry), *(grown(entry["growth"]) if "growth" in entry else [])]
+    kept = FOLDER / "sections.json"
+    for title, section in (json.loads(kept.read_text()) if kept.exists() else {}).items():
+        lines += ["", f"## {title}", "", *section]
     return "\n".join(lines) + "\n"
 
 
@@ -97,7 +134,7 @@ def processor() -> str:
     return f"{names[0]} x {len(names)}" if names else platform.processor()
 
 
-def product_rates() -> dict[str, float]:
+def product_rates(dtype: str = "float32") -> dict[str, float]:
     """GFLOP/s of the two products that dominate: a layer's and the vocabulary's."""
     import torch
 
@@ -106,7 +143,7 @@ def product_rates() -> dict[str, float]:
         "layer": (1024, 768, 3072),
         "vocabulary": (1024, 768, 50257),
     }.items():
-        left, right = torch.randn(rows, inner), torch.randn(columns, inner)
+        left, right = (torch.randn(size, inner).to(getattr(torch, dtype)) for size in (rows, columns))
         seconds = []
         for _ in range(REPEATS):
             begin = time.perf_counter()

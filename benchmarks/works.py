@@ -54,6 +54,35 @@ def sweep_parts(items: int, parts: int, count: Callable[[str], int]) -> list[Wor
     return [Work("sweep", [text for _, text in part], [context for context, _ in part]) for part in rows]
 
 
+def study_parts(
+    items: int, parts: int, count: Callable[[str], int], *, lengths: tuple[int, ...] = (0, *SWEEP)
+) -> list[Work]:
+    """The requests of a context study: items with all five kinds of contexts of their own, growing."""
+    from felicity.core.sweep import KINDS
+    from felicity.design.contexts.conditions import find_sides
+    from felicity.design.contexts.drawing import draw_contexts
+    from felicity.design.contexts.in_context import put_in_context
+    from felicity.design.contexts.plan import ContextPlan, assign_groups
+    from felicity.design.contexts.pool import build_pool
+    from felicity.design.contexts.sentences import read_text_file
+
+    everything = _items()
+    chosen = sample_items(everything, 1, seed=7)
+    names = chosen["item"].unique(maintain_order=True).head(items).to_list()
+    chosen = chosen.filter(chosen["item"].is_in(names))
+    data = data_folder()
+    text = read_text_file(data / "wikitext103" / "wiki.test.raw.gz") if data else []
+    plan = ContextPlan(kinds=tuple(KINDS) if text else tuple(KINDS)[:4], lengths=lengths)
+    pool = build_pool(everything, find_sides(everything).table)
+    contexts = draw_contexts(chosen, pool, text, plan, lambda texts: [count(one) for one in texts]).table
+    requests = put_in_context(chosen, contexts, assign_groups(chosen, plan))
+    whole = requests.join(contexts.unique("context"), on="context", how="left", maintain_order="left")
+    # Peers score behind a context or behind none, not both in one call.
+    behind = whole.filter(whole["context_text"].is_not_null())
+    shares = [behind.filter(behind["item"].is_in(names[part::parts])) for part in range(parts)]
+    return [Work("study", part["text"].to_list(), part["context_text"].to_list()) for part in shares]
+
+
 def one_context(continuations: int, count: Callable[[str], int]) -> Work:
     """One context of 500 tokens before many sentences."""
     stream = _stream()

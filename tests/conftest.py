@@ -72,8 +72,10 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_model(tmp_path_factory.mktemp("tiny") / "tiny-gpt2", seed=1)
 
 
-def make_tiny_model(folder: Path, *, seed: int, width: int = 32, layers: int = 2) -> Path:
-    """Write a random GPT-2 with a window of 64 tokens."""
+def make_tiny_model(
+    folder: Path, *, seed: int, width: int = 32, layers: int = 2, window: int = TINY_WINDOW
+) -> Path:
+    """Write a random GPT-2 with a small window."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
@@ -100,7 +102,7 @@ def make_tiny_model(folder: Path, *, seed: int, width: int = 32, layers: int = 2
     torch.manual_seed(seed)
     config = GPT2Config(
         vocab_size=len(fast),
-        n_positions=TINY_WINDOW,
+        n_positions=window,
         n_embd=32,
         n_layer=2,
         n_head=2,

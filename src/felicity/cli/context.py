@@ -160,6 +160,7 @@ def context(
       felicity context crows_pairs -m ./my-model --contexts runs/crows_pairs-context/contexts.parquet
     """
     from felicity.core.sweep import KINDS
+    from felicity.engines.devices import prepare_dtype
     from felicity.run.model import open_model
     from felicity.studies.context.setting import Setting, find_text, parse_lengths
     from felicity.studies.context.study import plan_in, run_study
@@ -217,6 +218,8 @@ def context(
         refuse_unused(lm.info, policy)
         return lm
 
+    # Before a tokenizer brings torch along, which reads once what the processor is said to do.
+    prepare_dtype(dtype, device)
     folder = output or Path("runs") / f"{Path(dataset).name.split('.')[0]}-context"
     planned = plan_in(folder, setting, lambda: open_counter(setting.tokenizer), given=contexts)
     if not silent:

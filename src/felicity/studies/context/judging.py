@@ -73,5 +73,6 @@ def find_ppl_margins(
 
 
 def collect_regions(regions: pl.DataFrame, planned: Planned) -> pl.DataFrame:
-    """Rows of REGIONS with the factors of the context."""
-    return name_factors(regions, planned.requests).select(*REGIONS, *FACTORS)
+    """Rows of REGIONS with the factors of the context; `n_tokens` stays that of the region."""
+    named = name_factors(regions, planned.requests)
+    return named.select(*REGIONS, *(name for name in FACTORS if name not in REGIONS))

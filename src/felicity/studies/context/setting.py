@@ -103,8 +103,10 @@ def parse_lengths(grid: str) -> tuple[int, ...]:
 def find_text(given: Path | None, kinds: tuple[str, ...]) -> Path | None:
     """The running text for unrelated contexts: the file given, else WikiText's test part in $FELICITY_DATA.
 
-    Raises BadInput where unrelated contexts are asked for and there is no text.
+    Raises BadInput where the file is missing, or unrelated contexts are asked for and there is no text.
     """
+    if given is not None and not given.is_file():
+        raise BadInput(f"There is no file {given}; name running text with --text.")
     if given is not None or "unrelated" not in kinds:
         return given
     folder = data_folder()
