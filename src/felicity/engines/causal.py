@@ -169,6 +169,8 @@ class CausalEngine:
         unknown = self.encoder.tokenizer.unk_token_id
         # Byte-level tokenizers name an unknown token that they never produce for text.
         is_unknown = encoded.own & (encoded.ids == (-1 if unknown is None else unknown))
+        if self.encoder.policy.eos != "none":
+            is_unknown[encoded.bounds[1:] - 1] = False
         before = int(self.encoder.policy.bos not in ("none", "tokenizer"))
         columns = {
             "n_tokens": n_own,
