@@ -64,8 +64,21 @@ def test_tables_are_read_by_their_ending(tmp_path: Path) -> None:
     assert read_table(tmp_path / "na.csv")["b"].to_list() == [None, 3]
 
 
-@pytest.mark.parametrize(("name", "complaint"), [("gone.csv", "Cannot read"), ("t.xlsx", "is no table")])
-def test_what_is_no_table_is_refused(tmp_path: Path, name: str, complaint: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("gone.csv", None, "There is no file"),
+        ("t.xlsx", None, "is no table"),
+        ("empty.csv", b"", "is empty"),
+        ("latin.csv", "naïve,x\n1,é\n".encode("latin-1"), "cannot be read as a table"),
+        ("cut.parquet", b"PAR1", "cannot be read as a table"),
+    ],
+)
+def test_what_is_no_table_is_refused(
+    tmp_path: Path, name: str, content: bytes | None, complaint: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
     with pytest.raises(BadInput, match=complaint):
         read_table(tmp_path / name)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 import polars as pl
-from polars.exceptions import PolarsError
+from polars.exceptions import NoDataError, PolarsError
 
 from felicity.core.errors import BadInput, UnknownName
 from felicity.stats.frames import Frame
@@ -64,6 +64,15 @@ def read_table(path: Path) -> pl.DataFrame:
         if name.endswith((".csv", ".tsv")):
             separator = "\t" if name.endswith(".tsv") else ","
             return pl.read_csv(path, separator=separator, null_values=["NA"], infer_schema_length=None)
+    except FileNotFoundError as error:
+        raise BadInput(
+            f"There is no file {path}; give a .csv, .tsv or .parquet table that exists."
+        ) from error
+    except NoDataError as error:
+        raise BadInput(f"{path} is empty; give a table with a line of column names.") from error
     except (OSError, PolarsError) as error:
-        raise BadInput(f"Cannot read {path}: {str(error).splitlines()[0]}.") from error
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise BadInput(
+            f"{path} cannot be read as a table ({reason}); save it as UTF-8 and try again."
+        ) from error
     raise BadInput(f"'{path.name}' is no table; give a .csv, .tsv or .parquet file.")
