@@ -196,6 +196,17 @@ def test_panels_fill_rows_from_the_left() -> None:
     assert grid.across(2, 10) == pytest.approx(grid.width)
 
 
+def test_a_title_wider_than_its_panel_is_broken_into_lines() -> None:
+    titles = ["mismatched, unacceptable, in a long title", "short"]
+    axis = Axis.around([0.0, 10.0], title="")
+    grid = Grid.choose(titles, x=axis, y=axis, canvas=NARROW, columns=3, height=100)
+    assert len(grid.break_title(titles[0])) > 1
+    assert " ".join(grid.break_title(titles[0])) == titles[0]
+    assert all(6.6 * len(line) <= grid.panel_width for line in grid.break_title(titles[0]))
+    one_line = Grid.choose(["short"] * 2, x=axis, y=axis, canvas=NARROW, columns=3, height=100)
+    assert grid.row_height > one_line.row_height
+
+
 def test_a_drawing_becomes_a_picture_and_a_page_for_a_paper() -> None:
     svg = draw_svg(bands(SLIDE, title="t"))
     assert convert_svg(svg, "png").startswith(b"\x89PNG")

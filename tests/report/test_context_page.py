@@ -65,6 +65,12 @@ def test_what_a_study_has_not_is_not_on_the_page(bare: ContextPage) -> None:
     assert "To be known" not in page
 
 
+def test_the_only_model_is_not_named_in_every_row(bare: ContextPage, study: ContextPage) -> None:
+    assert build_sections(bare)[0].columns[0] == "Context"
+    assert build_sections(bare)[0].rows[0][0] == "no context"
+    assert build_sections(study)[0].columns[:2] == ("Model", "Context")
+
+
 def test_curves_without_any_context_still_make_a_page(bare: ContextPage) -> None:
     page = render_context_page(replace(bare, curves=bare.curves.filter(pl.col("kind") == "none")))
     assert 'id="change"' not in page

@@ -1,6 +1,7 @@
 """The page about context: how accuracy moves as a context of some kind grows, and what goes with it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,16 @@ def build_sections(study: ContextPage) -> list[Extra]:
         *build_links(study),
         *(build(study) for build in AFTER_LINKS),
     ]
-    return [extra for extra in built if extra is not None]
+    found = [extra for extra in built if extra is not None]
+    return found if len(study.models) > 1 else [_without_model(extra) for extra in found]
+
+
+def _without_model(extra: Extra) -> Extra:
+    """A section whose table does not repeat the name of the only model in every row."""
+    if extra.columns[:1] != ("Model",):
+        return extra
+    rows = tuple(row[1:] for row in extra.rows)
+    return replace(extra, columns=extra.columns[1:], rows=rows, names=extra.names - 1)
 
 
 def _figures(extras: list[Extra]) -> dict[str, Figure]:

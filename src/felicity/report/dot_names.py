@@ -26,7 +26,7 @@ class Place(NamedTuple):
 def place_names(places: Sequence[Place], *, box: tuple[float, float, float, float]) -> list[Place]:
     """Where the names of one panel stand: near their dots, inside the box, on no other name.
 
-    box: left, top, right and bottom of the panel. A name that fits nowhere stands above its dot.
+    box: left, top, right and bottom of the panel. A name that fits nowhere is left out.
     """
     left, top, right, bottom = box
     placed: list[Place] = []
@@ -35,8 +35,8 @@ def place_names(places: Sequence[Place], *, box: tuple[float, float, float, floa
         x = max(left + half, min(dot.x, right - half))
         tries = [dot._replace(x=x, y=dot.y + offset) for offset in OFFSETS]
         inside = [one for one in tries if top + LINE / 2 <= one.y <= bottom - LINE / 2]
-        free = (one for one in inside if not any(_meet(one, other) for other in placed))
-        placed.append(next(free, tries[0]))
+        free = [one for one in inside if not any(_meet(one, other) for other in placed)]
+        placed += free[:1]
     return placed
 
 

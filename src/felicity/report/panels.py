@@ -5,6 +5,7 @@ Placing them here, not in Vega, keeps a drawing the same on any machine and ever
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any
 
 from felicity.report.axes import Axis
@@ -12,6 +13,7 @@ from felicity.report.canvas import Canvas, plot
 from felicity.report.theme import LIGHT
 
 TITLE = 22.0
+TITLE_LINE = 14.0
 UNDER = 26.0
 AXIS_TITLE = 24.0
 LABEL = 6.6
@@ -37,7 +39,9 @@ class Grid:
         cls, titles: Sequence[str], *, x: Axis, y: Axis, canvas: Canvas, columns: int, height: float
     ) -> "Grid":
         """A grid for a page's width, with at most two columns on a narrow one."""
-        columns = max(1, min(len(titles), 2 if canvas.narrow else columns))
+        # Four panels stand better two by two than three and one.
+        most = min(columns, 2 if canvas.narrow or len(titles) == 4 else columns)
+        columns = max(1, min(len(titles), most))
         left = 42 + LABEL * max((len(y.write(tick)) for tick in y.ticks), default=1)
         right, gap = (12.0, 16.0) if canvas.narrow else (24.0, 26.0)
         width = canvas.width - left - right
@@ -62,7 +66,13 @@ class Grid:
     @property
     def row_height(self) -> float:
         """A panel with its title and the labels under it."""
-        return (TITLE if any(self.titles) else 6.0) + self.panel_height + self.under
+        return self.over + self.panel_height + self.under
+
+    @property
+    def over(self) -> float:
+        """Room over a panel: for its title, in as many lines as the longest of the titles takes."""
+        lines = max((len(self.break_title(title)) for title in self.titles), default=0)
+        return TITLE + TITLE_LINE * (lines - 1) if lines else 6.0
 
     @property
     def under(self) -> float:
@@ -83,6 +93,10 @@ class Grid:
         bottom = (panel // self.columns + 1) * self.row_height - self.under
         return bottom - self.y.share(value) * self.panel_height
 
+    def break_title(self, title: str) -> list[str]:
+        """A title in lines that are no wider than a panel."""
+        return wrap(title, max(8, int(self.panel_width / LABEL)))
+
     def place(self) -> dict[str, Any]:
         """The encodings that read x and y as pixels of this grid."""
         import altair as alt
@@ -101,22 +115,23 @@ def draw_frames(grid: Grid, *, level: float | None = None) -> list[Any]:
     for panel, title in enumerate(grid.titles):
         start, end = grid.across(panel, grid.x.low), grid.across(panel, grid.x.high)
         top, bottom = grid.down(panel, grid.y.high), grid.down(panel, grid.y.low)
-        if title:
-            texts.append(_text(title, start, top - 12, "left", "ink"))
+        texts += [
+            _text(line, start, top - 12 - TITLE_LINE * back, "left")
+            for back, line in enumerate(reversed(grid.break_title(title)))
+        ]
         for tick in grid.y.ticks:
             rules.append({"x": start, "x2": end, "y": grid.down(panel, tick), "level": tick == level})
             if panel % grid.columns == 0:
-                texts.append(_text(grid.y.write(tick), start - 8, grid.down(panel, tick), "right", "soft"))
+                texts.append(_text(grid.y.write(tick), start - 8, grid.down(panel, tick), "right"))
         texts += [
-            _text(grid.x.write(tick), grid.across(panel, tick), bottom + 14, "center", "soft")
-            for tick in shown
+            _text(grid.x.write(tick), grid.across(panel, tick), bottom + 14, "center") for tick in shown
         ]
     if level is not None and level not in grid.y.ticks:
         rules += [
             {"x": rule["x"], "x2": rule["x2"], "y": grid.down(panel, level), "level": True}
             for panel, rule in enumerate(rules[:: len(grid.y.ticks)])
         ]
-    texts.append(_text(grid.x.title, grid.width / 2, grid.height - 8, "center", "soft"))
+    texts.append(_text(grid.x.title, grid.width / 2, grid.height - 8, "center"))
     places = grid.place()
     marks = []
     for kind, look in (
@@ -146,5 +161,5 @@ def _shown_ticks(grid: Grid) -> list[float]:
     return ticks[:: -(-len(ticks) // most)] if ticks else []
 
 
-def _text(word: str, x: float, y: float, align: str, role: str) -> dict[str, Any]:
-    return {"word": word, "x": x, "y": y, "align": align, "role": role}
+def _text(word: str, x: float, y: float, align: str) -> dict[str, Any]:
+    return {"word": word, "x": x, "y": y, "align": align}

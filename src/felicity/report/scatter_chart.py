@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from felicity.report.axes import Axis
 from felicity.report.canvas import Canvas, finish, plot
-from felicity.report.dot_names import Place, draw_corners, draw_names
+from felicity.report.dot_names import MOST_NAMES, Place, draw_corners, draw_names
 from felicity.report.drawing import Spec
 from felicity.report.legend import Look, choose_looks, draw_legend, legend_height, place_legend
 from felicity.report.panels import Grid, draw_frames
@@ -55,7 +55,8 @@ def chart_scatter(
         x=Axis.around(both or xs, title=x_title, room=0.04),
         y=Axis.around(both or ys, title=y_title, room=0.06, signed=signed),
         canvas=canvas,
-        columns=COLUMNS,
+        # Names beside dots need the whole width of a narrow page.
+        columns=1 if canvas.narrow and _are_named(dots, panels) else COLUMNS,
         height=_panel_height(len(panels), canvas),
     )
     # Where every panel shows the one series it is named after, there is nothing for a legend to add.
@@ -93,6 +94,11 @@ def fit_line(points: Sequence[tuple[float, float]]) -> tuple[float, float] | Non
         return None
     slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread
     return mean_y - slope * mean_x, slope
+
+
+def _are_named(dots: Sequence[Dot], panels: Sequence[str]) -> bool:
+    numbers = [sum(dot.panel == panel and bool(dot.name) for dot in dots) for panel in panels]
+    return any(0 < number <= MOST_NAMES for number in numbers)
 
 
 def _panel_height(panels: int, canvas: Canvas) -> float:
