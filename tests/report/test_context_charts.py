@@ -189,7 +189,9 @@ def test_axes_end_on_round_numbers() -> None:
 
 def test_panels_fill_rows_from_the_left() -> None:
     axis = Axis.around([0.0, 10.0], title="")
-    grid = Grid.choose(["a", "b", "c", "d"], x=axis, y=axis, canvas=WIDE, columns=3, height=100)
+    four = Grid.choose(list("abcd"), x=axis, y=axis, canvas=WIDE, columns=3, height=100)
+    assert (four.columns, four.rows) == (2, 2)
+    grid = Grid.choose(list("abcde"), x=axis, y=axis, canvas=WIDE, columns=3, height=100)
     assert grid.rows == 2
     assert grid.across(3, 0) == grid.across(0, 0)
     assert grid.down(3, 0) - grid.down(0, 0) == grid.row_height
