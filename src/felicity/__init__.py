@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from felicity.run.model import Model as Model
     from felicity.run.model import open_model as model
     from felicity.run.ray_pool import Workers as Workers
+    from felicity.studies.context.asking import study_context as study_context
 
 # Loaded when first used, so that `import felicity` and `felicity --help` answer at once.
 _PUBLIC = {
@@ -31,8 +32,20 @@ _PUBLIC = {
     "evaluate": ("felicity.run.evaluate", "evaluate"),
     "model": ("felicity.run.model", "open_model"),
     "read_run": ("felicity.run.evaluate", "read_run"),
+    "study_context": ("felicity.studies.context.asking", "study_context"),
 }
-__all__ = ["FelicityError", "Model", "Policy", "Run", "Serving", "Workers", "evaluate", "model", "read_run"]
+__all__ = [
+    "FelicityError",
+    "Model",
+    "Policy",
+    "Run",
+    "Serving",
+    "Workers",
+    "evaluate",
+    "model",
+    "read_run",
+    "study_context",
+]
 
 
 def __getattr__(name: str) -> Any:

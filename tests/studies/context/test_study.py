@@ -142,6 +142,22 @@ def test_two_models_stand_behind_the_same_contexts(wide_model: Path, tmp_path: P
     assert set(taken.planned.items["item"]) == set(found.planned.items["item"])
 
 
+def test_python_asks_for_the_same_study(done: Finished, wide_model: Path, tmp_path: Path) -> None:
+    lm = fe.model(str(wide_model), cache=False)
+    asked = fe.study_context(
+        "starter",
+        lm,
+        out=tmp_path,
+        lengths=[0, 40, 80, 160],
+        kinds=list(OWN),
+        columns=Columns(phenomenon="binding"),
+        sample=4,
+        report=False,
+    )
+    assert asked.judgements.equals(done.judgements)
+    assert asked.report is None
+
+
 def test_a_folder_of_another_study_is_refused(done: Finished, wide_model: Path) -> None:
     with pytest.raises(BadInput, match=r"another seed \(0, not 1\)"):
         plan_in(done.folder, make_setting(wide_model, seed=1), lambda: open_counter(str(wide_model)))

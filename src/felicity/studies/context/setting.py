@@ -1,6 +1,6 @@
 """What a context study is asked to do: everything that changes its numbers, and nothing else."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,10 @@ class Setting:
     def chosen_rule(self) -> str | None:
         """The dataset's rule that this study judges by."""
         return self.rule or RULES.get(self.dataset)
+
+    def but(self, **changes: Any) -> "Setting":
+        """The same with some fields changed."""
+        return replace(self, **changes)
 
     def plan(self, suites: tuple[str, ...], *, perturb: str = UNPERTURBED) -> ContextPlan:
         """The contexts to draw; `suites` are what `all` means."""
