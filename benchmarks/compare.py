@@ -72,7 +72,7 @@ class Worker:
         if self.name == "felicity":
             self.batch[work.name] = 0
             return
-        size = PROBE_TEXTS if work.contexts is None else PROBE_TEXTS // 8
+        size = PROBE_TEXTS if work.contexts is None else PROBE_TEXTS // 16
         tried = [batch for batch in batches if batch <= size] or [min(batches)]
         timed = (
             {batch: self.score(work.head(size), batch)[0] for batch in tried}
