@@ -71,8 +71,9 @@ class Setting:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """For study.json: the text by its content, paths left out."""
+        """For study.json: the text by its content, paths left out, and what can be asked of it later."""
         told = asdict(self)
+        del told["parse"]
         told["text"] = hash_file(self.text) if self.text and "unrelated" in self.kinds else None
         told["source"] = None if self.source is None else self.source.name
         return {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
