@@ -1,6 +1,5 @@
 """From a setting to what is to be scored: items, contexts, and every item in every context of its group."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,7 +59,7 @@ def plan_study(setting: Setting, count: CountTokens, *, given: Path | None = Non
         reason = next(iter(sides.left_out.values()), "it has no suites")
         raise NotPossible(f"No suite of {data.name} can give contexts: {reason}.")
     items = sample_items(known, setting.sample, seed=setting.seed)
-    notes = [*data.notes, *sides.notes, *_tell_left_out(sides.left_out)]
+    notes = [*data.notes, *sides.notes]
     groups = assign_groups(items, setting.plan(tuple(sides.suites)))
     if given is not None:
         contexts, short = _read_contexts(given, items), pl.DataFrame()
@@ -116,9 +115,3 @@ def _read_contexts(path: Path, items: pl.DataFrame) -> pl.DataFrame:
         raise BadInput(f"{path} has no contexts for the suite '{missing[0]}'; draw new ones without it.")
     return table.filter(pl.col("suite").is_in(items["suite"].unique().implode()))
 
-
-def _tell_left_out(left_out: dict[str, str]) -> Sequence[str]:
-    reasons: dict[str, list[str]] = {}
-    for suite, reason in left_out.items():
-        reasons.setdefault(reason, []).append(suite)
-    return [f"Left out, because {reason}: {', '.join(suites)}." for reason, suites in reasons.items()]
