@@ -114,4 +114,3 @@ def _read_contexts(path: Path, items: pl.DataFrame) -> pl.DataFrame:
     if missing:
         raise BadInput(f"{path} has no contexts for the suite '{missing[0]}'; draw new ones without it.")
     return table.filter(pl.col("suite").is_in(items["suite"].unique().implode()))
-
