@@ -23,7 +23,11 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python benchmarks/compare.py --model smollm2
+	$(BIN)/python benchmarks/bounds.py
+	$(BIN)/python benchmarks/precision.py
 	$(BIN)/python benchmarks/masked.py --bfloat16
+	$(BIN)/python benchmarks/memory.py
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py

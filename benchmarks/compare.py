@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 ENVIRONMENT = HERE.parent / ".venv-bench"
 PEERS = {"minicons": "minicons==0.3.39", "lm-eval": "lm-eval==0.4.13"}
 TOLERANCE = 2e-3  # nats on the sum over a text, float32
-WORKS = ("blimp", "one context", "sweep", "study")
+WORKS = ("blimp", "blimp whole", "one context", "sweep", "study")
 GRIDS = ((900,), (300, 600, 900), tuple(works.SWEEP), tuple(range(50, 950, 50)))
 BATCHES = (8, 16, 32, 64, 128)
 PROBE_TEXTS = 256
@@ -166,6 +166,7 @@ def main() -> None:
     parser.add_argument("--sweep-rounds", type=int, help="rounds of sweep and study  [default: --rounds]")
     parser.add_argument("--work", action="append", choices=WORKS)
     parser.add_argument("--batch", type=int, action="append", help="batch sizes to try with the peers")
+    parser.add_argument("--peer", action="append", choices=tuple(PEERS), help="only this peer; repeatable")
     parser.add_argument("--model", help="a model folder instead of GPT-2 small's shape; `smollm2` works too")
     parser.add_argument("--keep", type=Path, help="where to keep the model  [default: runs/]")
     parser.add_argument("--without-peers", action="store_true", help="felicity alone, as CI has no peers")
@@ -190,6 +191,7 @@ def run(asked: argparse.Namespace) -> None:
     chosen = asked.work or WORKS
     plans = {
         "blimp": lambda: works.blimp_parts(asked.pairs, asked.rounds),
+        "blimp whole": lambda: [works.blimp_whole(asked.pairs)],
         "sweep": lambda: works.sweep_parts(asked.sweep, asked.sweep_rounds or asked.rounds, count),
         "study": lambda: works.study_parts(asked.study, asked.sweep_rounds or asked.rounds, count),
         "one context": lambda: [works.one_context(20 if asked.smoke else 200, count)] * min(3, asked.rounds),
@@ -197,7 +199,7 @@ def run(asked: argparse.Namespace) -> None:
     names = ["felicity"]
     if not asked.without_peers:
         install_peers()
-        names += list(PEERS)
+        names += asked.peer or list(PEERS)
     workers = [Worker.start(name, model) for name in names]
     batches = (8,) if asked.smoke else tuple(asked.batch or BATCHES)
     for name in chosen:

@@ -41,6 +41,11 @@ def blimp_parts(pairs: int, parts: int) -> list[Work]:
     return [Work("blimp", part) for part in texts]
 
 
+def blimp_whole(pairs: int) -> Work:
+    """All of that in one call: the more there is, the more of it is shared."""
+    return Work("blimp whole", sample_items(_items(), pairs, seed=3)["text"].to_list())
+
+
 def sweep_parts(items: int, parts: int, count: Callable[[str], int]) -> list[Work]:
     """Pairs behind contexts of their own that grow from 100 to 900 tokens."""
     stream = _stream()

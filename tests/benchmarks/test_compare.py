@@ -13,5 +13,5 @@ def test_a_smoke_run_scores_every_work(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     rounds = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [each["work"] for each in rounds] == ["blimp", "one context", "sweep", "study"]
+    assert [each["work"] for each in rounds] == ["blimp", "blimp whole", "one context", "sweep", "study"]
     assert all(each["felicity"] > 0 for each in rounds)
