@@ -15,8 +15,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import torch
-import transformers
 
 import felicity as fe
 import report
@@ -55,6 +53,7 @@ def main() -> None:
 
 def make_bert(folder: Path, *, layers: int) -> Path:
     """Random weights in BERT-base's shape, with its vocabulary."""
+    import torch
     import transformers
 
     data = data_folder()
@@ -82,6 +81,7 @@ def sample_pairs(pairs: int):
 
 def compare(folder: Path, texts: list[str], ours: str, theirs: str) -> str:
     """Both programs in turns, float32."""
+    import torch
 
     lm = fe.model(str(folder), policy=Policy(pll=ours), cache=False)
     peer = open_minicons(folder)
@@ -108,6 +108,7 @@ def compare(folder: Path, texts: list[str], ours: str, theirs: str) -> str:
 
 def open_minicons(folder: Path):
     """minicons' scorer, with the tokenizer's method that transformers 5 has dropped given back."""
+    import transformers
     from minicons.scorer import MaskedLMScorer
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
