@@ -22,13 +22,13 @@ def train_in_folder(
     quiet: bool,
 ) -> None:
     """Read the corpus, train, and say how each epoch went."""
-    from felicity.engines.devices import choose_device, set_threads
+    from felicity.engines.devices import choose_device, prepare_processor
     from felicity.engines.trained.preparation import prepare
     from felicity.engines.trained.training import train
 
     silent = quiet or json
     place = choose_device(device)
-    set_threads()
+    prepare_processor()
     with progress_bar(f"reading {corpus.name}", quiet=silent) as progress:
         prepared = prepare(corpus, settings, valid=valid, embeddings=embeddings, progress=progress)
     if not silent:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from felicity.core.errors import BadInput, FelicityError, NotPossible
-from felicity.engines.devices import Compute, choose_device, set_threads
+from felicity.engines.devices import Compute, choose_device, prepare_processor
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def load_weights(folder: Path, auto: str, *, name: str, compute: Compute) -> Any
     import torch
     import transformers
 
-    set_threads()
+    prepare_processor()
     with quiet_transformers(name, "weights"):
         model, report = getattr(transformers, auto).from_pretrained(
             folder,

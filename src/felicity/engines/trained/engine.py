@@ -22,7 +22,7 @@ from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.batches import BATCH_TOKENS, plan_batches
 from felicity.engines.describe import ModelDescription
-from felicity.engines.devices import Compute, choose_device, set_threads
+from felicity.engines.devices import Compute, choose_device, prepare_processor
 from felicity.engines.digests import remember_digest
 from felicity.engines.encoding import Encoded, Encoder
 from felicity.engines.folders import read_tensors
@@ -75,7 +75,7 @@ class TrainedEngine:
         """The model in evaluation mode."""
         from felicity.engines.trained.loading import load_trained
 
-        set_threads()
+        prepare_processor()
         return load_trained(self._source.folder, device=choose_device(self._compute.device))
 
     @cached_property
