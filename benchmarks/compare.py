@@ -191,7 +191,7 @@ def run(asked: argparse.Namespace) -> None:
     chosen = asked.work or WORKS
     plans = {
         "blimp": lambda: works.blimp_parts(asked.pairs, asked.rounds),
-        "blimp whole": lambda: [works.blimp_whole(asked.pairs)],
+        "blimp whole": lambda: [works.blimp_whole(asked.pairs)] * min(3, asked.rounds),
         "sweep": lambda: works.sweep_parts(asked.sweep, asked.sweep_rounds or asked.rounds, count),
         "study": lambda: works.study_parts(asked.study, asked.sweep_rounds or asked.rounds, count),
         "one context": lambda: [works.one_context(20 if asked.smoke else 200, count)] * min(3, asked.rounds),

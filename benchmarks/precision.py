@@ -70,6 +70,7 @@ def main() -> None:
             "- bfloat16 products are no faster than float32's on this machine, so that half precision cannot "
             "save time here; it does where the processor's matrix tiles (AMX) or a GPU run them"
         )
+        lines += report.describe_tiles()
     print("\n".join(lines))
     report.write_section("bfloat16 with float32's verdicts", lines)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 TARGETS = {"blimp": 2.0, "blimp whole": 2.0, "sweep": 8.0, "one context": 20.0, "study": 8.0}
+TILE_LEAF = 0x1D  # of CPUID: the sizes of matrix tiles
 REPEATS = 5
 
 
@@ -137,6 +138,23 @@ def processor() -> str:
     path = Path("/proc/cpuinfo")
     names = [line.partition(":")[2].strip() for line in path.read_text().split("\n") if "model name" in line]
     return f"{names[0]} x {len(names)}" if names else platform.processor()
+
+
+def describe_tiles(path: Path = Path("/proc/cpuinfo")) -> list[str]:
+    """Why matrix tiles that the processor announces are not used, where that can be told."""
+    facts = dict(
+        (part.strip() for part in line.split(":", 1))
+        for line in (path.read_text().splitlines() if path.exists() else ())
+        if ":" in line
+    )
+    level = int(facts.get("cpuid level", TILE_LEAF))
+    if "amx_tile" not in facts.get("flags", "").split() or level >= TILE_LEAF:
+        return []
+    return [
+        f"- this processor announces matrix tiles (amx_tile), but the virtual machine's CPUID ends at leaf "
+        f"{level:#x} and so hides leaf {TILE_LEAF:#x}, which tells how large tiles are: oneDNN, and with it "
+        "torch, configures none and dies of an illegal instruction; felicity switches them off"
+    ]
 
 
 def product_rates(dtype: str = "float32") -> dict[str, float]:

@@ -5,13 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicity.cli.options import Bad, From, Good, Json, Phenomenon, Quiet, Suite, build_columns
+from felicity.cli.groups import takes_groups
+from felicity.cli.opening import DataOptions
+from felicity.cli.options import Json, Quiet
 from felicity.cli.terminal import out, print_json, print_rows
 
 if TYPE_CHECKING:
     from felicity.studies.bias_run import BiasStudy
 
 
+@takes_groups
 def bias(
     dataset: Annotated[
         str, typer.Argument(metavar="DATASET", help="A dataset of pairs, or a file of pairs.")
@@ -35,11 +38,8 @@ def bias(
     ] = None,
     sample: Annotated[int | None, typer.Option(help="Only that many items of each suite.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample and the bootstrap.")] = 0,
-    source: From = None,
-    good: Good = "good",
-    bad: Bad = "bad",
-    suite: Suite = None,
-    phenomenon: Phenomenon = None,
+    *,
+    data: DataOptions,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -63,8 +63,8 @@ def bias(
         dataset,
         model,
         measures=measure or ["lp"],
-        columns=build_columns(good, bad, suite, phenomenon),
-        folder=source,
+        columns=data.columns,
+        folder=data.source,
         sample=sample,
         seed=seed,
         score=score,

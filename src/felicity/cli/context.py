@@ -5,43 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicity.cli.options import (
-    Bad,
-    Bos,
-    Casing,
-    Compat,
-    Concurrency,
-    Device,
-    DeviceMap,
-    Dtype,
-    From,
-    Good,
-    Join,
-    Json,
-    NoCache,
-    Overflow,
-    Patience,
-    Phenomenon,
-    PolicyFields,
-    PricePerMillion,
-    Quiet,
-    RayAddress,
-    RequestsPerMinute,
-    Revision,
-    RuleName,
-    Suite,
-    Timeout,
-    Tokenizer,
-    TokensPerMinute,
-    Url,
-    WorkerCount,
-    build_columns,
-    build_policy,
-    build_serving,
-    build_workers,
-    refuse_unused,
-)
-from felicity.cli.terminal import err, named_bar, out, print_json, print_rows, step_bar
+from felicity.cli.groups import takes_groups
+from felicity.cli.opening import DataOptions, LongRunOptions, PolicyOptions
+from felicity.cli.options import Json, Quiet, RuleName
+from felicity.cli.terminal import err, named_bar, out, print_json, print_rows
 
 if TYPE_CHECKING:
     from felicity.run.model import Model
@@ -49,6 +16,7 @@ if TYPE_CHECKING:
     from felicity.studies.context.study import Finished
 
 
+@takes_groups
 def context(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset's name, or a file.")],
     model: Annotated[
@@ -113,32 +81,10 @@ def context(
     forecast: Annotated[
         bool, typer.Option("--forecast", help="Plan the study, say how long it would take, and stop.")
     ] = False,
-    source: From = None,
-    good: Good = "good",
-    bad: Bad = "bad",
-    suite: Suite = None,
-    phenomenon: Phenomenon = None,
-    bos: Bos = None,
-    join: Join = None,
-    overflow: Overflow = None,
-    casing: Casing = None,
-    compat: Compat = None,
-    policy: PolicyFields = None,
-    device: Device = "auto",
-    dtype: Dtype = "float32",
-    device_map: DeviceMap = None,
-    url: Url = None,
-    tokenizer: Tokenizer = None,
-    revision: Revision = None,
-    concurrency: Concurrency = None,
-    timeout: Timeout = None,
-    patience: Patience = None,
-    requests_per_minute: RequestsPerMinute = None,
-    tokens_per_minute: TokensPerMinute = None,
-    price_per_million: PricePerMillion = None,
-    workers: WorkerCount = None,
-    ray_address: RayAddress = None,
-    no_cache: NoCache = False,
+    *,
+    data: DataOptions,
+    scoring: PolicyOptions,
+    opening: LongRunOptions,
     report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
     json: Json = False,
     quiet: Quiet = False,
@@ -161,7 +107,6 @@ def context(
     """
     from felicity.core.sweep import KINDS
     from felicity.engines.devices import prepare_dtype
-    from felicity.run.model import open_model
     from felicity.studies.context.setting import Setting, find_text, parse_lengths
     from felicity.studies.context.study import plan_in, run_study
     from felicity.studies.tokenizers import open_counter
@@ -174,7 +119,7 @@ def context(
         dataset=dataset,
         lengths=parse_lengths(grid[1]),
         unit=grid[0],
-        tokenizer=cut_by or tokenizer or specs[0],
+        tokenizer=cut_by or opening.tokenizer or specs[0],
         kinds=chosen,
         draws=draws,
         contexts_per_suite=contexts_per_suite,
@@ -185,41 +130,19 @@ def context(
         seed=seed,
         measure=measure,
         rule=rule,
-        source=source,
-        columns=build_columns(good, bad, suite, phenomenon),
+        source=data.source,
+        columns=data.columns,
         parse=parse,
     )
-    settings = build_policy(compat, bos=bos, join=join, overflow=overflow, casing=casing, fields=policy)
+    policy = scoring.build()
+    served = any(spec.startswith("openai:") for spec in specs)
 
     def open_one(spec: str) -> "Model":
-        serving = build_serving(
-            url=url,
-            tokenizer=tokenizer,
-            revision=revision,
-            concurrency=concurrency,
-            timeout=timeout,
-            patience=patience,
-            requests_per_minute=requests_per_minute,
-            tokens_per_minute=tokens_per_minute,
-            price_per_million=price_per_million,
-        )
-        with step_bar(quiet=silent) as steps:
-            lm = open_model(
-                spec,
-                policy=settings,
-                device=device,
-                dtype=dtype,
-                device_map=device_map,
-                serving=serving if spec.startswith("openai:") else None,
-                workers=build_workers(workers, ray_address),
-                progress=steps,
-                cache=not no_cache,
-            )
-        refuse_unused(lm.info, policy)
-        return lm
+        serve = spec.startswith("openai:") or not served
+        return opening.open(spec, policy, quiet=silent, fields=scoring.policy, serve=serve)
 
     # Before a tokenizer brings torch along, which reads once what the processor is said to do.
-    prepare_dtype(dtype, device)
+    prepare_dtype(opening.dtype, opening.device)
     folder = output or Path("runs") / f"{Path(dataset).name.split('.')[0]}-context"
     planned = plan_in(folder, setting, lambda: open_counter(setting.tokenizer), given=contexts)
     if not silent:

@@ -5,7 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from felicity.cli.options import Bad, From, Good, Json, Phenomenon, RuleName, Suite, build_columns
+from felicity.cli.groups import takes_groups
+from felicity.cli.opening import DataOptions
+from felicity.cli.options import Bad, From, Good, Json, RuleName
 from felicity.cli.terminal import out, print_json, print_rows
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at datasets, and check your own.")
@@ -84,15 +86,13 @@ def cite(name: Known) -> None:
 
 
 @app.command()
+@takes_groups
 def show(
     name: Name,
     rows: Annotated[int, typer.Option(min=0, help="How many items to show.")] = 5,
     rule: RuleName = None,
-    source: From = None,
-    good: Good = "good",
-    bad: Bad = "bad",
-    suite: Suite = None,
-    phenomenon: Phenomenon = None,
+    *,
+    data: DataOptions,
     json: Json = False,
 ) -> None:
     """Show what a dataset holds: sizes, suites, rules, quirks, and some of its items.
@@ -107,8 +107,8 @@ def show(
     from felicity.data.catalogue import read_dataset
     from felicity.data.describe import describe_dataset
 
-    columns = build_columns(good, bad, suite, phenomenon)
-    described = describe_dataset(read_dataset(name, columns, rule=rule, folder=source), rows=rows)
+    dataset = read_dataset(name, data.columns, rule=rule, folder=data.source)
+    described = describe_dataset(dataset, rows=rows)
     if json:
         print_json(described)
     else:
@@ -173,15 +173,16 @@ def check(
     from felicity.data.check import check_pairs
     from felicity.data.document import is_document
     from felicity.data.long_table import is_long
+    from felicity.data.pairs import Columns
     from felicity.data.tables import read_table
 
     if is_document(file) or is_long(table := read_table(file)):
-        found = read_dataset(str(file), build_columns(good, bad, None, None))
+        found = read_dataset(str(file), Columns(good=good, bad=bad))
         told = {"file": str(file), "items": found.items["item"].n_unique(), "problems": []}
         say = f"{told['items']:,} items in {len(found.items):,} stimuli, nothing to mend."
         print_json(told) if json else out.print(say)
         return
-    problems = check_pairs(table, build_columns(good, bad, None, None)).to_dicts()
+    problems = check_pairs(table, Columns(good=good, bad=bad)).to_dicts()
     if json:
         print_json({"file": str(file), "pairs": len(table.rows), "problems": problems})
     elif problems:

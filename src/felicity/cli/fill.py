@@ -4,25 +4,13 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli.options import (
-    Bos,
-    Casing,
-    Device,
-    DeviceMap,
-    Dtype,
-    Json,
-    ModelName,
-    PolicyFields,
-    Quiet,
-    Tokenizer,
-    Url,
-    build_policy,
-    build_serving,
-    refuse_unused,
-)
-from felicity.cli.terminal import err, out, print_json, print_rows, step_bar
+from felicity.cli.groups import takes_groups
+from felicity.cli.opening import ModelOptions
+from felicity.cli.options import Bos, Casing, Json, ModelName, PolicyFields, Quiet, build_policy
+from felicity.cli.terminal import err, out, print_json, print_rows
 
 
+@takes_groups
 def fill(
     frames: Annotated[list[str], typer.Argument(metavar="FRAME...", help="A text with a blank: ___")],
     model: ModelName = "smollm2",
@@ -34,11 +22,8 @@ def fill(
     bos: Bos = None,
     casing: Casing = None,
     policy: PolicyFields = None,
-    device: Device = "auto",
-    dtype: Dtype = "float32",
-    device_map: DeviceMap = None,
-    url: Url = None,
-    tokenizer: Tokenizer = None,
+    *,
+    opening: ModelOptions,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -53,20 +38,8 @@ def fill(
       felicity fill "A robin is a ___." -w bird -w tree -w woodpecker
       felicity fill "The ___ is an animal." -m bert-base-uncased -k 20 --json
     """
-    from felicity.run.model import open_model
-
     settings = build_policy(None, bos=bos, casing=casing, fields=policy)
-    with step_bar(quiet=quiet or json) as steps:
-        lm = open_model(
-            model,
-            policy=settings,
-            device=device,
-            dtype=dtype,
-            device_map=device_map,
-            serving=build_serving(url=url, tokenizer=tokenizer),
-            progress=steps,
-        )
-    refuse_unused(lm.info, policy)
+    lm = opening.open(model, settings, quiet=quiet or json, fields=policy)
     table = lm.score_candidates(frames, word) if word else lm.fill(frames, k=k)
     if json:
         print_json(table.to_dicts())

@@ -4,23 +4,13 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli.options import (
-    Bos,
-    Casing,
-    Device,
-    DeviceMap,
-    Dtype,
-    Json,
-    ModelName,
-    Quiet,
-    Tokenizer,
-    Url,
-    build_policy,
-    build_serving,
-)
-from felicity.cli.terminal import print_json, step_bar
+from felicity.cli.groups import takes_groups
+from felicity.cli.opening import ModelOptions
+from felicity.cli.options import Bos, Casing, Json, ModelName, Quiet, build_policy
+from felicity.cli.terminal import print_json
 
 
+@takes_groups
 def generate(
     prompts: Annotated[list[str], typer.Argument(metavar="PROMPT...", help="A text to write on.")],
     model: ModelName = "smollm2",
@@ -36,11 +26,8 @@ def generate(
     seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
     bos: Bos = None,
     casing: Casing = None,
-    device: Device = "auto",
-    dtype: Dtype = "float32",
-    device_map: DeviceMap = None,
-    url: Url = None,
-    tokenizer: Tokenizer = None,
+    *,
+    opening: ModelOptions,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -55,19 +42,7 @@ def generate(
     """
     import sys
 
-    from felicity.run.model import open_model
-
-    settings = build_policy(None, bos=bos, casing=casing)
-    with step_bar(quiet=quiet or json) as steps:
-        lm = open_model(
-            model,
-            policy=settings,
-            device=device,
-            dtype=dtype,
-            device_map=device_map,
-            serving=build_serving(url=url, tokenizer=tokenizer),
-            progress=steps,
-        )
+    lm = opening.open(model, build_policy(None, bos=bos, casing=casing), quiet=quiet or json)
     table = lm.generate(
         prompts,
         tokens=tokens,

@@ -4,26 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicity.cli.options import (
-    Bos,
-    Casing,
-    Compat,
-    Device,
-    DeviceMap,
-    Dtype,
-    Eos,
-    Join,
-    Json,
-    ModelName,
-    Overflow,
-    PolicyFields,
-    Tokenizer,
-    Url,
-    build_policy,
-    build_serving,
-    refuse_unused,
-)
-from felicity.cli.terminal import out, print_json, step_bar
+from felicity.cli.groups import takes_groups
+from felicity.cli.opening import ModelOptions, PolicyOptions
+from felicity.cli.options import Json, ModelName
+from felicity.cli.terminal import out, print_json
 
 if TYPE_CHECKING:
     from felicity.core.engine import EngineInfo
@@ -33,23 +17,15 @@ BAR_WIDTH = 32
 VISIBLE = str.maketrans({"\n": "↵", "\t": "⇥", "\r": "␍"})
 
 
+@takes_groups
 def judge(
     good: Annotated[str, typer.Argument(metavar="A", help="A sentence.")],
     bad: Annotated[str, typer.Argument(metavar="B", help="The sentence to hold against it.")],
     model: ModelName = "smollm2",
     context: Annotated[str | None, typer.Option(help="Text that stands before both; not scored.")] = None,
-    bos: Bos = None,
-    eos: Eos = None,
-    join: Join = None,
-    overflow: Overflow = None,
-    casing: Casing = None,
-    compat: Compat = None,
-    policy: PolicyFields = None,
-    device: Device = "auto",
-    dtype: Dtype = "float32",
-    device_map: DeviceMap = None,
-    url: Url = None,
-    tokenizer: Tokenizer = None,
+    *,
+    scoring: PolicyOptions,
+    opening: ModelOptions,
     json: Json = False,
 ) -> None:
     """Say which of two sentences a model finds more acceptable, and what each token cost.
@@ -64,22 +40,8 @@ def judge(
       felicity judge "No cat ever purrs." "A cat ever purrs." -m gpt2 --compat minicons
     """
     from felicity.core.units import to_bits
-    from felicity.run.model import open_model
 
-    settings = build_policy(
-        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, fields=policy
-    )
-    with step_bar(quiet=json) as steps:
-        lm = open_model(
-            model,
-            policy=settings,
-            device=device,
-            dtype=dtype,
-            device_map=device_map,
-            serving=build_serving(url=url, tokenizer=tokenizer),
-            progress=steps,
-        )
-    refuse_unused(lm.info, policy)
+    lm = opening.open(model, scoring.build(), quiet=json, fields=scoring.policy)
     rows, sums = _score(lm, [good, bad], context)
     if abs(sums[0] - sums[1]) <= 2 * lm.info.noise and lm.exact is not lm:
         lm = lm.exact

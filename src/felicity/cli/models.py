@@ -4,22 +4,9 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli.options import (
-    Bos,
-    Casing,
-    Compat,
-    Eos,
-    Join,
-    Json,
-    Overflow,
-    PolicyFields,
-    Quiet,
-    Tokenizer,
-    Url,
-    build_policy,
-    build_serving,
-    refuse_unused,
-)
+from felicity.cli.groups import takes_groups
+from felicity.cli.opening import PolicyOptions
+from felicity.cli.options import Json, Quiet, Tokenizer, Url, build_serving, refuse_unused
 from felicity.cli.terminal import out, print_json, print_rows, step_bar
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, fetch and describe models.")
@@ -75,15 +62,11 @@ def get(name: Name, json: Json = False, quiet: Quiet = False) -> None:
 
 
 @app.command()
+@takes_groups
 def info(
     name: Name,
-    bos: Bos = None,
-    eos: Eos = None,
-    join: Join = None,
-    overflow: Overflow = None,
-    casing: Casing = None,
-    compat: Compat = None,
-    policy: PolicyFields = None,
+    *,
+    scoring: PolicyOptions,
     url: Url = None,
     tokenizer: Tokenizer = None,
     json: Json = False,
@@ -99,13 +82,10 @@ def info(
     """
     from felicity.engines.families import open_engine
 
-    settings = build_policy(
-        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, fields=policy
-    )
     with step_bar(quiet=quiet or json) as progress:
         serving = build_serving(url=url, tokenizer=tokenizer)
-        described = open_engine(name, policy=settings, serving=serving, progress=progress).info
-    refuse_unused(described, policy)
+        described = open_engine(name, policy=scoring.build(), serving=serving, progress=progress).info
+    refuse_unused(described, scoring.policy)
     told = described.as_dict()
     if json:
         print_json(told)

@@ -8,7 +8,6 @@ import typer
 if TYPE_CHECKING:
     from felicity.core.engine import EngineInfo
     from felicity.core.policy import Policy
-    from felicity.data.pairs import Columns
     from felicity.engines.served.settings import Serving
     from felicity.run.ray_pool import Workers
 
@@ -161,10 +160,3 @@ def build_workers(workers: str | None, address: str | None) -> "Workers | None":
     if workers is None and address is not None:
         raise BadInput("--ray-address names a cluster but no workers are asked for; add --workers ray.")
     return None if workers is None else Workers.parse(workers, address=address or "")
-
-
-def build_columns(good: str, bad: str, suite: str | None, phenomenon: str | None) -> "Columns":
-    """Which columns of a file hold what."""
-    from felicity.data.pairs import Columns
-
-    return Columns(good=good, bad=bad, suite=suite, phenomenon=phenomenon)

@@ -5,53 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicity.cli.options import (
-    Bad,
-    Bos,
-    Casing,
-    Compat,
-    Concurrency,
-    Device,
-    DeviceMap,
-    Dtype,
-    Eos,
-    From,
-    Good,
-    Join,
-    Json,
-    ModelName,
-    NoCache,
-    Overflow,
-    Patience,
-    Phenomenon,
-    PolicyFields,
-    PricePerMillion,
-    Quiet,
-    RayAddress,
-    RequestsPerMinute,
-    Revision,
-    RuleName,
-    Suite,
-    Timeout,
-    Tokenizer,
-    TokensPerMinute,
-    Url,
-    WorkerCount,
-    build_columns,
-    build_policy,
-    build_serving,
-    build_workers,
-    refuse_unused,
-)
-from felicity.cli.terminal import err, out, print_accuracy, print_json, print_rows, progress_bar, step_bar
+from felicity.cli.groups import takes_groups
+from felicity.cli.opening import DataOptions, LongRunOptions, PolicyOptions
+from felicity.cli.options import Json, ModelName, Quiet, RuleName
+from felicity.cli.terminal import err, out, print_accuracy, print_json, print_rows, progress_bar
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from felicity.engines.served.settings import Bill
     from felicity.run.evaluate import Run
 
 
+@takes_groups
 def run(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset's name, or a file.")],
     model: ModelName = "smollm2",
@@ -63,38 +28,15 @@ def run(
         typer.Option(help="A measure; may be given several times.  [default: lp, or what the rule reads]"),
     ] = None,
     rule: RuleName = None,
-    source: From = None,
     unigram: Annotated[
         Path | None, typer.Option(help="token<TAB>count table for norm_lp and slor (.tsv or .tsv.gz).")
     ] = None,
     sample: Annotated[int | None, typer.Option(help="Only that many items of each suite.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample and the bootstrap.")] = 0,
-    good: Good = "good",
-    bad: Bad = "bad",
-    suite: Suite = None,
-    phenomenon: Phenomenon = None,
-    bos: Bos = None,
-    eos: Eos = None,
-    join: Join = None,
-    overflow: Overflow = None,
-    casing: Casing = None,
-    compat: Compat = None,
-    policy: PolicyFields = None,
-    device: Device = "auto",
-    dtype: Dtype = "float32",
-    device_map: DeviceMap = None,
-    url: Url = None,
-    tokenizer: Tokenizer = None,
-    revision: Revision = None,
-    concurrency: Concurrency = None,
-    timeout: Timeout = None,
-    patience: Patience = None,
-    requests_per_minute: RequestsPerMinute = None,
-    tokens_per_minute: TokensPerMinute = None,
-    price_per_million: PricePerMillion = None,
-    workers: WorkerCount = None,
-    ray_address: RayAddress = None,
-    no_cache: NoCache = False,
+    *,
+    data: DataOptions,
+    scoring: PolicyOptions,
+    opening: LongRunOptions,
     report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
     json: Json = False,
     quiet: Quiet = False,
@@ -118,56 +60,27 @@ def run(
       felicity run starter --workers 2
     """
     from felicity.run.evaluate import evaluate, report_run
-    from felicity.run.model import open_model
 
-    settings = build_policy(
-        compat, bos=bos, eos=eos, join=join, overflow=overflow, casing=casing, fields=policy
-    )
-    columns = build_columns(good, bad, suite, phenomenon)
-    serving = build_serving(
-        url=url,
-        tokenizer=tokenizer,
-        revision=revision,
-        concurrency=concurrency,
-        timeout=timeout,
-        patience=patience,
-        requests_per_minute=requests_per_minute,
-        tokens_per_minute=tokens_per_minute,
-        price_per_million=price_per_million,
-        announce=print_bill if model.startswith("openai:") and not (quiet or json) else None,
-    )
-    pool = build_workers(workers, ray_address)
-    with step_bar(quiet=quiet or json) as steps:
-        lm = open_model(
-            model,
-            policy=settings,
-            device=device,
-            dtype=dtype,
-            device_map=device_map,
-            serving=serving,
-            workers=pool,
-            progress=steps,
-            cache=not no_cache,
-        )
-    refuse_unused(lm.info, policy)
+    silent = quiet or json
+    lm = opening.open(model, scoring.build(), quiet=silent, fields=scoring.policy)
     name = Path(dataset).name.split(".")[0]
     folder = output or Path("runs") / "-".join([name, *([rule] if rule else []), lm.info.name])
-    with progress_bar(f"scoring {name}", quiet=quiet or json) as progress:
+    with progress_bar(f"scoring {name}", quiet=silent) as progress:
         done = evaluate(
             dataset,
             lm,
             measures=measure,
             rule=rule,
-            source=source,
+            source=data.source,
             out=folder,
             unigram=unigram,
-            columns=columns,
+            columns=data.columns,
             sample=sample,
             seed=seed,
             progress=progress,
-            on_audit=None if quiet or json else print_audit,
+            on_audit=None if silent else print_audit,
         )
-    if lm.info.notes.get("scheduler") == "plain" and not (quiet or json):
+    if lm.info.notes.get("scheduler") == "plain" and not silent:
         err.print(f"Read in plain batches: {lm.info.notes['scheduler_check']}.", soft_wrap=True)
     page = report_run(done, folder) if report else None
     if json:
@@ -186,12 +99,6 @@ def print_audit(audit: "pl.DataFrame") -> None:
         err.print(
             f"Audit: {row['check']}: {row['count']:,} of {row['of']:,} ({row['meaning']})", soft_wrap=True
         )
-
-
-def print_bill(bill: "Bill") -> None:
-    """What a server is about to be sent, on standard error."""
-    cost = "" if bill.cost is None else f", which cost {bill.cost:,.4g}"
-    err.print(f"Sending {bill.tokens:,} tokens in {bill.requests:,} requests{cost}.", soft_wrap=True)
 
 
 def summarize(done: "Run", folder: Path, page: Path | None) -> dict[str, Any]:

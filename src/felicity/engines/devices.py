@@ -11,7 +11,8 @@ from felicity.core.errors import NotPossible, UnknownName
 DTYPES = ("float32", "bfloat16", "float16")
 # oneDNN reads this once, at the first product in a process.
 ISA = "ONEDNN_MAX_CPU_ISA"
-# The best it has below the matrix tiles (AMX) that some virtual machines announce and do not run.
+# The best it has below the matrix tiles (AMX), which some virtual machines announce without saying how large
+# they are (CPUID's leaf 0x1d), so that oneDNN configures none and dies.
 ISA_WITHOUT_TILES = "AVX512_CORE_FP16"
 PROBE = "import torch; a = torch.ones(64, 64, dtype=torch.{dtype}); torch.nn.functional.linear(a, a)"
 PROBE_SECONDS = 120
