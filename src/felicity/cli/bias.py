@@ -37,7 +37,7 @@ def bias(
         Path | None, typer.Option("--output", "-o", help="Folder to write.  [default: runs/DATASET-bias]")
     ] = None,
     sample: Annotated[int | None, typer.Option(help="Only that many items of each suite.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the sample and the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample and the bootstrap.")] = 0,
     *,
     data: DataOptions,
     json: Json = False,

@@ -21,7 +21,7 @@ def compare(
     ] = None,
     ties: Annotated[str, typer.Option(help="Count a tie as wrong, as half, or drop the item.")] = "wrong",
     items: Annotated[bool, typer.Option("--items", help="Treat items, not suites, as independent.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of bootstrap and permutations.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of bootstrap and permutations.")] = 0,
     figure: Annotated[
         Path | None, typer.Option(help="Draw the differences into a .svg or .png file.")
     ] = None,

@@ -1,5 +1,6 @@
 """felicity context: what does a context before a sentence do to its acceptability?"""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,7 +41,10 @@ def context(
     sentences: Annotated[
         str | None, typer.Option(help="Sentences of context instead of tokens: 0:10:2, or 10.")
     ] = None,
-    draws: Annotated[int, typer.Option(help="Contexts of each kind for each item, or group of items.")] = 1,
+    draws: Annotated[
+        int | None,
+        typer.Option(help="Contexts of each kind for each item, or group of items.  [default: 1]"),
+    ] = None,
     contexts_per_suite: Annotated[
         int | None,
         typer.Option(help="Crossed design: so many contexts of each kind a suite, each before many items."),
@@ -66,15 +70,25 @@ def context(
         ),
     ] = None,
     contexts: Annotated[
-        Path | None, typer.Option(help="Take the contexts of another study: its contexts.parquet.")
+        Path | None,
+        typer.Option(help="Take items and contexts of another study: the contexts.parquet in its folder."),
     ] = None,
     cut_by: Annotated[
         str | None, typer.Option(help="Model whose tokens lengths are counted in.  [default: the first -m]")
     ] = None,
-    measure: Annotated[str, typer.Option(help="The measure that sentences are compared by.")] = "lp",
+    measure: Annotated[
+        str | None, typer.Option(help="The measure that sentences are compared by.  [default: lp]")
+    ] = None,
     rule: RuleName = None,
     sample: Annotated[int | None, typer.Option(help="Only that many items of each suite.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the sample, the contexts and the bootstrap.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seed of the sample, the contexts and the bootstrap.  [default: 0]"),
+    ] = None,
+    conditions: Annotated[
+        Path | None,
+        typer.Option(help="Which conditions of your own suites are acceptable: a .toml table."),
+    ] = None,
     parse: Annotated[
         bool, typer.Option(help="Compare dependency labels of contexts too; needs felicity[parse].")
     ] = False,
@@ -107,7 +121,7 @@ def context(
     """
     from felicity.core.sweep import KINDS
     from felicity.engines.devices import prepare_dtype
-    from felicity.studies.context.setting import Setting, find_text, parse_lengths
+    from felicity.studies.context.setting import Setting, find_text, parse_lengths, refuse_drawing
     from felicity.studies.context.study import plan_in, run_study
     from felicity.studies.tokenizers import open_counter
 
@@ -115,23 +129,39 @@ def context(
     chosen = tuple(kind or (() if from_suite else KINDS))
     silent = quiet or json
     grid = _choose_grid(lengths, sentences)
+    if contexts is not None:
+        refuse_drawing(
+            {
+                "kinds": kind,
+                "lengths": lengths if lengths is not None else sentences,
+                "draws": draws,
+                "contexts_per_suite": contexts_per_suite,
+                "from_suites": from_suite,
+                "perturbations": perturb,
+                "text": text,
+                "tokenizer": cut_by,
+                "sample": sample,
+                "seed": seed,
+            }
+        )
     setting = Setting(
         dataset=dataset,
         lengths=parse_lengths(grid[1]),
         unit=grid[0],
-        tokenizer=cut_by or opening.tokenizer or specs[0],
+        tokenizer=_choose_tokenizer(cut_by or opening.tokenizer or specs[0]),
         kinds=chosen,
-        draws=draws,
+        draws=1 if draws is None else draws,
         contexts_per_suite=contexts_per_suite,
         from_suites=tuple(from_suite or ()),
         perturbations=tuple(perturb or ()),
         text=find_text(text, chosen) if contexts is None else None,
         sample=sample,
-        seed=seed,
+        seed=seed or 0,
         measure=measure,
         rule=rule,
         source=data.source,
         columns=data.columns,
+        conditions=conditions,
         parse=parse,
     )
     policy = scoring.build()
@@ -150,11 +180,10 @@ def context(
             err.print(f"Note: {note}", soft_wrap=True, markup=False, highlight=False)
         err.print(_describe(planned), soft_wrap=True)
     if forecast:
-        _forecast_only(planned, [open_one(spec) for spec in specs], json=json)
+        _forecast_only(planned, (open_one(spec) for spec in specs), json=json)
         return
     with named_bar(quiet=silent) as bar:
         done = run_study(
-            setting,
             planned,
             [lambda spec=spec: open_one(spec) for spec in specs],  # type: ignore[misc]
             folder,
@@ -171,9 +200,22 @@ def context(
 def _choose_grid(lengths: str | None, sentences: str | None) -> tuple[str, str]:
     from felicity.core.errors import BadInput
 
-    if lengths and sentences:
+    if lengths is not None and sentences is not None:
         raise BadInput("Contexts are as long as --lengths says or as --sentences says; give one of the two.")
-    return ("sentences", sentences) if sentences else ("tokens", lengths or "0:900:100")
+    if sentences is not None:
+        return "sentences", sentences
+    return "tokens", "0:900:100" if lengths is None else lengths
+
+
+def _choose_tokenizer(spec: str) -> str:
+    from felicity.core.errors import BadInput
+
+    if spec.startswith("openai:"):
+        raise BadInput(
+            f"Contexts are counted in tokens, and those of '{spec}' are known to its server alone; name the "
+            "model's files, or another model, with --tokenizer or --cut-by."
+        )
+    return spec
 
 
 def _describe(planned: Any) -> str:
@@ -187,7 +229,7 @@ def _tell(name: str, told: "Forecast") -> None:
     err.print(f"{name}: {told}", soft_wrap=True, markup=False, highlight=False)
 
 
-def _forecast_only(planned: Any, models: list["Model"], *, json: bool) -> None:
+def _forecast_only(planned: Any, models: Iterable["Model"], *, json: bool) -> None:
     from felicity.studies.context.scoring import forecast_model
 
     rows = []

@@ -23,7 +23,7 @@ def generate(
     ] = 1.0,
     stop: Annotated[list[str] | None, typer.Option(help="End at this text; repeatable.")] = None,
     samples: Annotated[int, typer.Option(help="Continuations for each prompt.")] = 1,
-    seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn.")] = 0,
     bos: Bos = None,
     casing: Casing = None,
     *,

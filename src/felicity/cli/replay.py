@@ -25,7 +25,7 @@ def replay(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Run folder.  [default: runs/SOURCE-replayed]")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
     json: Json = False,
 ) -> None:

@@ -32,7 +32,7 @@ def run(
         Path | None, typer.Option(help="token<TAB>count table for norm_lp and slor (.tsv or .tsv.gz).")
     ] = None,
     sample: Annotated[int | None, typer.Option(help="Only that many items of each suite.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the sample and the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample and the bootstrap.")] = 0,
     *,
     data: DataOptions,
     scoring: PolicyOptions,

@@ -1,5 +1,6 @@
 """The context study as a whole: from a dataset and a small model to tables and a page."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -46,7 +47,7 @@ def make_setting(model: Path, **changes: object) -> Setting:
 def study(setting: Setting, folder: Path, *models: str, **options: object) -> Finished:
     planned = plan_in(folder, setting, lambda: open_counter(setting.tokenizer))
     opened = [lambda spec=spec: fe.model(spec, cache=False) for spec in models or (setting.tokenizer,)]
-    return run_study(setting, planned, opened, folder, report=False, **options)  # type: ignore[arg-type]
+    return run_study(planned, opened, folder, report=False, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def done(wide_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Finished
     setting = make_setting(wide_model)
     folder = tmp_path_factory.mktemp("study")
     planned = plan_in(folder, setting, lambda: open_counter(setting.tokenizer))
-    return run_study(setting, planned, [lambda: fe.model(str(wide_model), cache=False)], folder)
+    return run_study(planned, [lambda: fe.model(str(wide_model), cache=False)], folder)
 
 
 def test_delta_accuracy_recomputed_from_the_tables_equals_the_estimates(done: Finished) -> None:
@@ -115,11 +116,11 @@ def test_a_study_broken_off_goes_on_and_ends_the_same(
     planned = plan_in(tmp_path, setting, lambda: open_counter(setting.tokenizer))
     models = [lambda: fe.model(str(wide_model))]
     with pytest.raises(KeyboardInterrupt):
-        run_study(setting, planned, models, tmp_path, progress=lambda _: stop)
+        run_study(planned, models, tmp_path, progress=lambda _: stop)
     begun: list[int] = []
     planned = plan_in(tmp_path, setting, lambda: pytest.fail("contexts are drawn once"))  # type: ignore[arg-type,return-value]
     again = run_study(
-        setting, planned, models, tmp_path, progress=lambda _: lambda suite, now, total: begun.append(now)
+        planned, models, tmp_path, progress=lambda _: lambda suite, now, total: begun.append(now)
     )
     assert again.judgements.equals(done.judgements)
     assert again.findings.curves.equals(done.findings.curves)
@@ -241,13 +242,50 @@ def test_bfloat16_judges_as_float32_in_every_context(wide_model: Path, tmp_path:
     assert judged["bfloat16"]["passed"].equals(judged["float32"]["passed"])
 
 
-def test_a_masked_model_is_studied_too(wide_model: Path, tmp_path: Path) -> None:
+def test_a_masked_model_is_studied_too(tmp_path: Path) -> None:
     masked = make_masked("bert", tmp_path / "bert")
-    setting = make_setting(wide_model, tokenizer=str(masked), sample=1, lengths=(0, 12), kinds=OWN[:1])
+    pairs = tmp_path / "pairs.csv"
+    animals = ("cat", "dog", "cow", "pig", "hen")
+    pairs.write_text("good,bad\n" + "".join(f"A {name} runs.,A {name} run.\n" for name in animals))
+    setting = Setting(
+        dataset=str(pairs), tokenizer=str(masked), unit="sentences", lengths=(0, 1), kinds=OWN[:1]
+    )
     planned = plan_in(tmp_path / "study", setting, lambda: open_counter(str(masked)))
-    lm = fe.model(str(masked), policy=Policy(overflow="drop"), cache=False)
-    found = run_study(setting, planned, [lambda: lm], tmp_path / "study", report=False)
-    assert found.judgements.filter(pl.col("kind") != "none").height == found.planned.items["item"].n_unique()
+    found = run_study(planned, [lambda: fe.model(str(masked), cache=False)], tmp_path / "study", report=False)
+    assert found.judgements.filter(pl.col("kind") != "none").height == len(animals)
+
+
+def test_contexts_are_never_shortened_behind_the_users_back(wide_model: Path, tmp_path: Path) -> None:
+    narrow = make_tiny_model(tmp_path / "narrow", seed=1, window=64)
+    setting = make_setting(wide_model, sample=1, lengths=(0, 160), kinds=OWN[2:3])
+    planned = plan_in(tmp_path / "study", setting, lambda: open_counter(str(wide_model)))
+    lm = fe.model(str(narrow), policy=Policy(overflow="drop"), cache=False)
+    with pytest.raises(BadInput, match="--overflow drop would shorten"):
+        run_study(planned, [lambda: lm], tmp_path / "study", report=False)
+
+
+def test_a_study_taken_up_again_forecasts_what_is_left(
+    wide_model: Path, tmp_path: Path, empty_cache: Path
+) -> None:
+    setting = make_setting(wide_model, sample=2)
+
+    def stop(suite: str, finished: int, total: int) -> None:
+        if finished > total // 2:
+            raise KeyboardInterrupt
+
+    told: list[Forecast] = []
+    for progress in (stop, lambda *_: None):
+        planned = plan_in(tmp_path, setting, lambda: open_counter(setting.tokenizer))
+        with contextlib.suppress(KeyboardInterrupt):
+            run_study(
+                planned,
+                [lambda: fe.model(str(wide_model))],
+                tmp_path,
+                progress=lambda _, chosen=progress: chosen,
+                on_forecast=lambda _, forecast: told.append(forecast),
+                report=False,
+            )
+    assert told[1].requests < 0.6 * told[0].requests
 
 
 def test_a_forecast_comes_before_the_work_and_counts_all_of_it(wide_model: Path, tmp_path: Path) -> None:
@@ -311,7 +349,7 @@ def test_the_command_forecasts_without_a_study(
         (("--sentences", "2", "--kind", "unrelated", "--text", "nowhere.txt"), "nowhere.txt"),
         (("--sentences", "2", "--kind", OWN[0], "--perturb", "adverb"), "adverb_"),
         (("--sentences", "2", "--from-suite", "nowhere"), "nowhere"),
-        (("--sentences", "2", "--contexts", "nowhere.parquet"), "nowhere.parquet"),
+        (("--contexts", "nowhere.parquet"), "its sample; leave one of the two out"),
         (("--lengths", "0,2000", "--kind", OWN[2]), "--lengths"),
     ],
 )

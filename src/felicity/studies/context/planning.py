@@ -10,7 +10,7 @@ from felicity.core.schemas import check_schema
 from felicity.core.sweep import SWEEP_CONTEXTS, UNPERTURBED
 from felicity.data.catalogue import Dataset, read_dataset
 from felicity.data.sample import sample_items
-from felicity.design.contexts.conditions import find_sides
+from felicity.design.contexts.conditions import find_sides, read_rules
 from felicity.design.contexts.drawing import draw_contexts
 from felicity.design.contexts.in_context import put_in_context
 from felicity.design.contexts.plan import assign_groups
@@ -18,6 +18,9 @@ from felicity.design.contexts.pool import build_pool
 from felicity.design.contexts.sentences import read_text_file
 from felicity.design.contexts.tables import describe_short
 from felicity.design.perturbations import perturb
+from felicity.measures.scoring import check_measures
+from felicity.measures.sentence import UNIGRAM_MEASURES
+from felicity.run.rules import RULES
 from felicity.studies.context.setting import Setting, find_text
 from felicity.studies.tokenizers import CountTokens
 
@@ -30,9 +33,10 @@ class Planned:
 
     items: the stimuli, sampled. contexts: rows of SWEEP_CONTEXTS. requests: rows of SWEEP_REQUESTS. short:
     where a suite has too few sentences for a length. sides: which conditions are acceptable. notes: what a
-    reader must be told.
+    reader must be told. setting: what was asked. measures: what the rule reads.
     """
 
+    setting: Setting
     dataset: Dataset
     items: pl.DataFrame
     contexts: pl.DataFrame
@@ -40,6 +44,7 @@ class Planned:
     short: pl.DataFrame
     sides: pl.DataFrame
     notes: tuple[str, ...]
+    measures: tuple[str, ...]
 
 
 def plan_study(setting: Setting, count: CountTokens, *, given: Path | None = None) -> Planned:
@@ -53,16 +58,23 @@ def plan_study(setting: Setting, count: CountTokens, *, given: Path | None = Non
             f"The rule '{data.method}' of {data.name} cannot be judged in contexts; choose one that compares "
             "sentences or regions with --rule."
         )
-    sides = find_sides(data.items, contrasts=data.contrasts)
-    known = data.items.filter(pl.col("suite").is_in(sides.suites))
+    measures = _choose_measures(setting, data)
+    rules = read_rules(setting.conditions) if setting.conditions else ()
+    sides = find_sides(data.items, contrasts=data.contrasts, rules=rules)
+    if set(setting.kinds) == {"unrelated"} and not setting.from_suites:
+        # Running text has no side, and every suite can stand behind it.
+        sides = replace(sides, left_out={}, notes=())
+    known = data.items.filter(~pl.col("suite").is_in(list(sides.left_out)))
     if known.is_empty():
         reason = next(iter(sides.left_out.values()), "it has no suites")
-        raise NotPossible(f"No suite of {data.name} can give contexts: {reason}.")
+        raise NotPossible(
+            f"No suite of {data.name} can give contexts: {reason}; name them in a table with --conditions."
+        )
     items = sample_items(known, setting.sample, seed=setting.seed)
     notes = [*data.notes, *sides.notes]
     groups = assign_groups(items, setting.plan(tuple(sides.suites)))
     if given is not None:
-        contexts, short = _read_contexts(given, items), pl.DataFrame()
+        contexts, short = _read_contexts(given), pl.DataFrame()
     else:
         contexts, short = _draw(setting, items, build_pool(known, sides.table), tuple(sides.suites), count)
         notes += describe_short(short, setting.unit)
@@ -72,6 +84,8 @@ def plan_study(setting: Setting, count: CountTokens, *, given: Path | None = Non
             f"the sentences of {data.name}; ask for shorter ones."
         )
     return Planned(
+        setting=setting,
+        measures=measures,
         dataset=replace(data, items=known),
         items=items,
         contexts=contexts,
@@ -100,17 +114,28 @@ def _draw(
     return pl.concat(tables), pl.concat(shorts)
 
 
-def _read_contexts(path: Path, items: pl.DataFrame) -> pl.DataFrame:
-    """The contexts of another study, for the suites at hand.
+def _choose_measures(setting: Setting, data: Dataset) -> tuple[str, ...]:
+    """What the rule is to read; a mistake is told before anything is scored."""
+    rule = RULES[data.rule]
+    chosen = rule.choose_measures(data.method, (setting.measure,) if setting.measure else None)
+    if not rule.fixed and set(chosen) & UNIGRAM_MEASURES:
+        raise NotPossible(
+            f"'{chosen[0]}' needs unigram counts, which a study of contexts has none of; choose lp, "
+            "mean_lp or pen_lp."
+        )
+    if not rule.fixed:
+        check_measures(chosen, has_unigram=False)
+    return chosen
 
-    Raises BadInput where the file is no such table, or is of another dataset.
+
+def _read_contexts(path: Path) -> pl.DataFrame:
+    """The contexts of a study.
+
+    Raises BadInput where the file is no such table.
     """
     try:
         table = pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise BadInput(f"{path} is no table of contexts; name a study's contexts.parquet.") from error
     check_schema(table, SWEEP_CONTEXTS, str(path))
-    missing = sorted(set(items["suite"]) - set(table["suite"]))
-    if missing:
-        raise BadInput(f"{path} has no contexts for the suite '{missing[0]}'; draw new ones without it.")
-    return table.filter(pl.col("suite").is_in(items["suite"].unique().implode()))
+    return table

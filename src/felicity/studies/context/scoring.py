@@ -20,7 +20,7 @@ from felicity.run.model import Model
 from felicity.run.pending import fix_pending, forget_pending
 from felicity.run.precision import Noise
 from felicity.run.rules import RULES, Case, refuse_impossible
-from felicity.run.scoring import read_mixed
+from felicity.run.scoring import find_missing, read_mixed
 from felicity.run.settling import settle_run
 from felicity.studies.context.forecast import Forecast, forecast_time
 from felicity.studies.context.judging import PERPLEXITY_FROM, build_case, collect_judgements, collect_regions
@@ -35,7 +35,6 @@ def score_model(
     planned: Planned,
     folder: RunFolder,
     *,
-    measure: str,
     seed: int,
     options: dict[str, Any],
     progress: SuiteProgress | None = None,
@@ -49,7 +48,7 @@ def score_model(
     """
     rule = RULES[planned.dataset.rule]
     refuse_impossible(planned.dataset.rule, lm.info, exact=lm.exact is lm)
-    measures = rule.choose_measures(planned.dataset.method, None if rule.fixed else (measure,))
+    measures = planned.measures
     manifest = build_manifest(
         dataset=planned.dataset.name,
         items=planned.items,
@@ -65,7 +64,6 @@ def score_model(
     _check_window(lm, planned, texts, folder)
     folder.write_manifest(manifest)
     manifest["scored"] = _score_suites(lm, planned, texts, folder, progress, on_forecast)
-    forget_pending(folder)
     manifest["model"] |= lm.info.as_dict()
     case = build_case(planned, measures=measures, noise=Noise(rough=lm.info.noise))
     prompts = build_prompts(case.requests, texts)
@@ -73,6 +71,7 @@ def score_model(
         settled, noise = settle_run(lm, folder, prompts, case, rule, seed=seed)
         manifest["precision"] = {"dtype": lm.info.dtype} | settled.as_dict()
         case = build_case(planned, measures=measures, noise=noise)
+    forget_pending(folder)
     folder.write_parts("tokens", TOKENS, read_mixed(lm.store, prompts, lm.exact.store, case.noise.exact))
     judgements, regions = judge_model(planned, case, folder)
     folder.write("judgements", judgements)
@@ -116,6 +115,11 @@ def _check_window(lm: Model, planned: Planned, texts: pl.DataFrame, folder: RunF
         refuse_overlong(shown.drop("n_tokens"), encodings, model=lm.info.name, window=lm.info.window)
     except BadInput as error:
         raise BadInput(f"{str(error).rstrip('.')}; or ask for shorter contexts with --lengths.") from error
+    if encodings["n_dropped"].sum():
+        raise BadInput(
+            f"'{lm.info.name}' reads at most {lm.info.window} tokens, and --overflow drop would shorten "
+            "contexts that the study counts as longer; ask for shorter ones with --lengths."
+        )
 
 
 def _score_suites(
@@ -162,11 +166,12 @@ def _tell_forecast(
     on_forecast: Callable[[Forecast], None],
 ) -> int:
     """Score one item's texts, after a first text that takes the loading of the model upon itself."""
-    names = pl.concat([pending.select("request") for pending in waiting.values()])
-    left = names.join(requests, on="request", maintain_order="left")
+    prompts = pl.concat([find_missing(lm.store, pending) for pending in waiting.values()])
+    if prompts.is_empty():
+        return 0
+    left = prompts.select("request").join(requests, on="request", maintain_order="left")
     mine = left.filter(pl.col("item") == left["item"][0])
-    prompts = next(pending for pending in waiting.values() if len(pending))
-    pilot = prompts.join(mine, on="request", how="semi")
+    pilot = prompts.join(mine, on="request", how="semi", maintain_order="left")
     scored = lm.score_all(pilot.head(1))
     shared = lm.info.notes.get("scheduler") == "trie"
     on_forecast(forecast_time(left, mine, lambda: lm.score_all(pilot), shared=shared))
@@ -178,7 +183,5 @@ def forecast_model(lm: Model, planned: Planned) -> Forecast:
     told: list[Forecast] = []
     with tempfile.TemporaryDirectory(prefix="felicity-") as place:
         waiting = _list_pending(lm, planned, list_texts(planned.contexts), RunFolder(Path(place)))
-    if not any(map(len, waiting.values())):
-        return Forecast(requests=0, tokens=0, seconds=0.0)
     _tell_forecast(lm, planned.requests, waiting, told.append)
-    return told[0]
+    return told[0] if told else Forecast(requests=0, tokens=0, seconds=0.0)

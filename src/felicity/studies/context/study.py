@@ -1,16 +1,16 @@
 """The study of protocol Sinha et al. 2023 from a dataset to a report, for any number of models."""
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.files import read_text, replacing
+from felicity.core.files import replacing
+from felicity.core.ids import hash_file
+from felicity.design.parsing import describe_parser
 from felicity.report.context_page import ContextPage, write_context_page
 from felicity.run.folder import RunFolder
 from felicity.run.manifest import command_line, digest_items, installed, now
@@ -18,11 +18,16 @@ from felicity.run.model import Model
 from felicity.studies.context.analysis import FILES, Findings, analyse
 from felicity.studies.context.forecast import Forecast
 from felicity.studies.context.planning import Planned, plan_study
+from felicity.studies.context.record import (
+    read_drawn,
+    read_record,
+    refuse_items,
+    refuse_other,
+    write_record,
+)
 from felicity.studies.context.scoring import SuiteProgress, score_model
 from felicity.studies.context.setting import Setting
 from felicity.studies.tokenizers import CountTokens
-
-MANIFEST = "study.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,37 +46,43 @@ def plan_in(
 ) -> Planned:
     """The plan of a study, kept in its folder; a study broken off goes on with the contexts it had.
 
-    Raises BadInput where the folder holds another study.
+    given: another study's table of contexts, with which come its items and all that decided the two.
+
+    Raises BadInput where the folder holds another study, or contexts were drawn for other items.
     """
+    old = read_record(folder)
+    drawn, told = old, setting.as_dict()
+    if given is not None:
+        drawn = read_drawn(given)
+        setting = setting.like(drawn["setting"])
+        told = setting.as_dict() | {"text": drawn["setting"]["text"], "contexts": hash_file(given)}
+    if old:
+        refuse_other(old.get("setting", {}), told, folder)
+    parser = describe_parser() if setting.parse or "nonsense" in setting.perturbations else {}
+    own = folder / "contexts.parquet"
+    taken = own if old and own.exists() else given
     RunFolder(folder).prepare()
-    told = setting.as_dict() | ({"contexts": given.name} if given else {})
-    path = folder / MANIFEST
-    old: dict[str, Any] = {}
-    if path.exists():
-        old = _read_json(path)
-        _refuse_other(old.get("setting", {}), told, folder)
-        given = folder / "contexts.parquet" if (folder / "contexts.parquet").exists() else given
-    planned = plan_study(setting, _nothing if given else open_counter(), given=given)
-    notes = list(dict.fromkeys([*old.get("notes", []), *planned.notes]))
+    planned = plan_study(setting, _nothing if taken else open_counter(), given=taken)
+    items = digest_items(planned.items)
+    if taken is not None:
+        refuse_items(drawn, items, taken)
+    planned = replace(planned, notes=tuple(dict.fromkeys([*drawn.get("notes", []), *planned.notes])))
     for name in ("items", "contexts", "requests"):
         with replacing(folder / f"{name}.parquet") as part:
             getattr(planned, name).write_parquet(part, compression="zstd")
-    _write_json(
-        path,
-        {
-            "felicity": installed("felicity"),
-            "created": old.get("created", now()),
-            "command": command_line(),
-            "setting": told,
-            "items": digest_items(planned.items),
-            "notes": notes,
-        },
-    )
+    record = {
+        "felicity": installed("felicity"),
+        "created": old.get("created", now()),
+        "command": command_line(),
+        "setting": told,
+        "items": items,
+        "notes": list(planned.notes),
+    }
+    write_record(folder, record | parser)
     return planned
 
 
 def run_study(
-    setting: Setting,
     planned: Planned,
     models: Sequence[Callable[[], Model]],
     folder: Path,
@@ -86,18 +97,16 @@ def run_study(
 
     Raises BadInput where two models go by one name.
     """
-    judged, surprisals, names = [], [], []
+    setting = planned.setting
+    _refuse_namesakes(models)
+    judged, surprisals = [], []
     for open_one in models:
         lm = open_one()
         name = lm.info.name
-        if name in names:
-            raise BadInput(f"Two models go by the name '{name}'; name each model once.")
-        names.append(name)
         judgements, regions = score_model(
             lm,
             planned,
             RunFolder(folder / "models" / name.replace("/", "--")),
-            measure=setting.measure,
             seed=setting.seed,
             options=setting.as_dict(),
             progress=progress(name) if progress else None,
@@ -116,7 +125,7 @@ def run_study(
         seed=setting.seed,
     )
     write_findings(findings, folder)
-    page = write_context_page(build_page(setting, planned, findings, folder), folder) if report else None
+    page = write_context_page(build_page(planned, findings, folder), folder) if report else None
     return Finished(planned=planned, judgements=everything, findings=findings, folder=folder, report=page)
 
 
@@ -131,9 +140,9 @@ def write_findings(findings: Findings, folder: Path) -> None:
             tables[name].write_csv(part)
 
 
-def build_page(setting: Setting, planned: Planned, findings: Findings, folder: Path) -> ContextPage:
+def build_page(planned: Planned, findings: Findings, folder: Path) -> ContextPage:
     """What the report shows."""
-    manifest = _read_json(folder / MANIFEST)
+    setting, manifest = planned.setting, read_record(folder)
     design = (
         "each item behind contexts of its own"
         if setting.contexts_per_suite is None
@@ -152,7 +161,7 @@ def build_page(setting: Setting, planned: Planned, findings: Findings, folder: P
         dataset=planned.dataset.name,
         **{"curves": findings.curves} | tables,
         unit=setting.unit,
-        measure=setting.measure,
+        measure=planned.measures[0],
         facts=facts,
         notes=manifest["notes"],
         command=manifest["command"],
@@ -165,22 +174,9 @@ def _nothing(_: Sequence[str]) -> list[int]:
     raise RuntimeError("contexts that are given are not counted")
 
 
-def _refuse_other(old: dict[str, Any], new: dict[str, Any], folder: Path) -> None:
-    for name in new:
-        if old.get(name) != new[name]:
-            what = f"{name.replace('_', ' ')} ({old.get(name)}, not {new[name]})"
-            raise BadInput(
-                f"{folder} holds a study with another {what}; choose another folder with -o, or remove it."
-            )
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(read_text(path)))
-    except (json.JSONDecodeError, TypeError, ValueError) as error:
-        raise BadInput(f"{path} is not JSON; remove that folder and run the study again.") from error
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    with replacing(path) as part:
-        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+def _refuse_namesakes(models: Sequence[Callable[[], Model]]) -> None:
+    """Two models of one name would share a folder; told before the first is scored."""
+    names = [open_one().info.name for open_one in models] if len(models) > 1 else []
+    for name in names:
+        if names.count(name) > 1:
+            raise BadInput(f"Two models go by the name '{name}'; name each once, or rename a folder.")
