@@ -8,6 +8,7 @@ Needs $FELICITY_DATA. Each run is a process of its own, from a file of pairs to 
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -71,16 +72,18 @@ def measure(model: Path, pairs: int) -> dict[str, float]:
 
 def run_one(model: str, path: str) -> None:
     """In a process of its own: score and judge, say what it took."""
-    import felicity as fe
-
-    lm = fe.model(model, cache=False)
-    lm.score("Ready.")
     with tempfile.TemporaryDirectory() as place:
+        # Scores are kept on disk, as for any user, but in a cache of this run alone.
+        os.environ["FELICITY_CACHE"] = place
+        import felicity as fe
+
+        lm = fe.model(model)
+        lm.score("Ready.")
         begin = time.perf_counter()
-        run = fe.evaluate(path, lm, out=place)
+        run = fe.evaluate(path, lm, out=Path(place) / "run")
         seconds = time.perf_counter() - begin
-    results = sum(table.estimated_size() for table in run.tables.values())
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        results = sum(table.estimated_size() for table in run.tables.values())
     print(json.dumps({"seconds": seconds, "peak": peak, "results": results}))
 
 
