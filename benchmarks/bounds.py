@@ -43,7 +43,8 @@ def main() -> None:
         f"read, trunks and padding included: {theirs / ours:.2f} times less to compute",
         f"- felicity computes at {rates['felicity']:.0f} GFLOP/s, {peer} at {rates[peer]:.0f} (padding not "
         f"counted); the matrix products alone run at: {products}",
-        "- both are bound by the products, so that the ratio is bound by what the sentences share",
+        f"- the ratio of {told['felicity'] / told[peer]:.2f} in that round is {theirs / ours:.2f} for what "
+        f"sentences share times {rates['felicity'] / rates[peer]:.2f} for the rate, which the products bound",
     ]
     print("\n".join(lines))
     report.write_section("What bounds BLiMP", lines)
