@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from felicity.engines.lookback import find_windows
 from felicity.engines.spans import Span
 from felicity.engines.trie import Trie
 
@@ -32,18 +33,14 @@ class TreeModel:
     def wrap(cls, model: Any) -> "TreeModel":
         """Find out how the layers look back.
 
-        Raises ValueError where a layer is of a type that a mask cannot describe.
+        Raises ValueError where they do so by a rule that a mask cannot give.
         """
-        config = model.config.get_text_config()
-        window = getattr(config, "sliding_window", None)
-        types = set(getattr(config, "layer_types", None) or ())
-        if types - {"full_attention", "sliding_attention"}:
-            raise ValueError(f"layers of type {', '.join(sorted(types))}")
+        windows = find_windows(model.config.get_text_config())
         if model.get_output_embeddings() is None:
             raise ValueError("no output projection of its own")
-        if not types or types == {"full_attention"}:
-            return cls(model, {ALL_LAYERS: None if types else window})
-        return cls(model, {name: window if name == "sliding_attention" else None for name in sorted(types)})
+        if len(windows) == 1 and None in windows.values():
+            return cls(model, {ALL_LAYERS: None})
+        return cls(model, {name or ALL_LAYERS: window for name, window in windows.items()})
 
     def read_rows(self, trie: Trie, spans: list[Span], asked: list[np.ndarray]) -> Any:
         """Logits after the asked nodes of several spans, one span a row; `asked` are indices into a span."""
