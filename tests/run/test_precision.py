@@ -28,7 +28,7 @@ class Simulated:
         exact = self.items.is_in(exact_items.implode()).to_numpy()
         margin = np.where(exact, self.margin, self.margin + self.shift)
         error = np.where(exact, 2e-4, 2 * noise)
-        columns = {"item": self.items, "measure": "lp", "margin": margin, "error": error}
+        columns = {"item": self.items, "measure": "lp", "rule": "pair", "margin": margin, "error": error}
         return pl.DataFrame(columns).with_columns(stable=pl.Series(np.abs(margin) > error))
 
     def score_exactly(self, items: pl.Series, turn: int) -> None:
