@@ -198,6 +198,7 @@ class Model:
         """Tokens with further columns; these are not kept in the store."""
         if more != NOTHING_MORE and "more" not in self.info.can:
             raise NotPossible(f"'{self.info.name}' gives log-probabilities only.")
+        more.check_top(self.info.vocabulary)
         scored = pl.concat(list(self.engine.score(prompts, more=more)))
         return prompts.select("request").join(scored, on="request", maintain_order="left")
 
