@@ -75,7 +75,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make_tiny_model(
     folder: Path, *, seed: int, width: int = 32, layers: int = 2, window: int = TINY_WINDOW
 ) -> Path:
-    """Write a random GPT-2 with a small window."""
+    """Write a random GPT-2 of this width and depth with a small window."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
@@ -103,8 +103,8 @@ def make_tiny_model(
     config = GPT2Config(
         vocab_size=len(fast),
         n_positions=window,
-        n_embd=32,
-        n_layer=2,
+        n_embd=width,
+        n_layer=layers,
         n_head=2,
         bos_token_id=0,
         eos_token_id=0,

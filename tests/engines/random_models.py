@@ -10,6 +10,7 @@ from felicity.engines.encoding import Encoded
 VOCABULARY = 97
 WINDOW = 160
 SLIDING = 16
+LOCAL = 256  # as in GPT-Neo and TinyStories
 SIZES = {
     "vocab_size": VOCABULARY,
     "hidden_size": 32,
@@ -22,6 +23,13 @@ SIZES = {
     "pad_token_id": 0,
 }
 GROUPED = SIZES | {"num_key_value_heads": 2, "head_dim": 8}
+LONG_ROTATION = {
+    "rope_type": "longrope",
+    "rope_theta": 10_000.0,
+    "original_max_position_embeddings": SLIDING,
+    "short_factor": [1.0] * 4,
+    "long_factor": [1.0, 2.0, 4.0, 8.0],
+}
 ENDS = {"vocab_size": VOCABULARY, "bos_token_id": 0, "eos_token_id": 0}
 
 
@@ -51,8 +59,11 @@ def _configurations() -> dict[str, Callable[[], Any]]:
             num_layers=2,
             num_heads=4,
             attention_types=[[["global", "local"], 1]],
-            window_size=SLIDING,
-            max_position_embeddings=WINDOW,
+            window_size=LOCAL,
+            max_position_embeddings=2 * LOCAL,
+        ),
+        "Phi-3": lambda: tf.Phi3Config(
+            **SIZES, original_max_position_embeddings=SLIDING, rope_parameters=LONG_ROTATION
         ),
         "Bloom": lambda: tf.BloomConfig(**ENDS, hidden_size=32, n_layer=2, n_head=4),
         "Mamba": lambda: tf.MambaConfig(
@@ -63,7 +74,7 @@ def _configurations() -> dict[str, Callable[[], Any]]:
 
 ARCHITECTURES = (
     *("GPT-2", "OPT", "GPT-NeoX", "GPT-J", "Llama", "Qwen2", "Qwen3", "Phi"),
-    *("Mistral", "Gemma-2", "Gemma-3", "GPT-Neo", "Bloom", "Mamba"),
+    *("Mistral", "Gemma-2", "Gemma-3", "GPT-Neo", "Phi-3", "Bloom", "Mamba"),
 )
 
 

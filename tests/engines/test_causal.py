@@ -88,6 +88,19 @@ def test_rank_entropy_and_top_tokens_are_those_of_the_sorted_prediction(tiny: Ca
         assert scored["top_logprob"][0][place].to_list() == pytest.approx(values, abs=1e-5)
 
 
+def test_more_likeliest_tokens_than_there_are_is_refused(tiny: CausalEngine) -> None:
+    known = tiny.info.vocabulary
+    everything = score(tiny, prompts(TEXTS[:1]), more=More(top=known))
+    assert {len(found) for found in everything["top_tokens"][0]} == {known}
+    with pytest.raises(BadInput, match=f"top is {known + 1}, but the model knows {known} tokens"):
+        score(tiny, prompts(TEXTS[:1]), more=More(top=known + 1))
+
+
+def test_a_negative_number_of_likeliest_tokens_is_refused() -> None:
+    with pytest.raises(BadInput, match="top is -1; it must be 0 or more"):
+        More(top=-1)
+
+
 def test_what_cannot_be_scored_has_no_number_and_no_rank(tiny_model: Path) -> None:
     engine = open_tiny(tiny_model, bos="none")
     scored = score(engine, prompts(["The cats", "The"]), more=More(rank=True, top=2))

@@ -10,13 +10,24 @@ from hypothesis import strategies as st
 
 from felicity.engines.checking import check_tree, score_plainly
 from felicity.engines.encoding import Encoded
+from felicity.engines.lookback import find_windows
 from felicity.engines.passes import TreeModel
 from felicity.engines.reading import Reader
 from felicity.engines.spans import Shape
 from felicity.engines.treescoring import score_trie
-from tests.engines.random_models import ARCHITECTURES, VOCABULARY, WINDOW, build_model, draw_sequences, encode
+from tests.engines.random_models import (
+    ARCHITECTURES,
+    GROUPED,
+    LOCAL,
+    LONG_ROTATION,
+    VOCABULARY,
+    WINDOW,
+    build_model,
+    draw_sequences,
+    encode,
+)
 
-PLAIN = ("GPT-Neo", "Bloom", "Mamba")
+PLAIN = ("GPT-Neo", "Phi-3", "Bloom", "Mamba")
 TOLERANCE = 1e-4  # nats a token
 SHAPES = (Shape(row=32, window=48, batch=100, chain=3), Shape(row=16, window=24, batch=48, chain=2), Shape())
 
@@ -83,6 +94,54 @@ def test_a_window_left_out_of_the_mask_is_noticed(models: dict[str, Any]) -> Non
     encoded = encode(draw_sequences())
     difference = score_tree(blind, encoded, SHAPES[0]) - score_plainly(models["Mistral"], encoded)
     assert np.nanmax(np.abs(difference)) > 100 * TOLERANCE
+
+
+def test_continuations_behind_a_context_longer_than_a_local_window_have_plain_numbers(
+    models: dict[str, Any],
+) -> None:
+    """GPT-Neo's local layers count places in a row; the check's sentences are too short to show that."""
+    import torch
+
+    model = models["GPT-Neo"]
+    rng = np.random.default_rng(2)
+    context = rng.integers(1, VOCABULARY, LOCAL + 30).tolist()
+    sequences = [context + rng.integers(1, VOCABULARY, 6).tolist() for _ in range(20)]
+    encoded = encode(sequences)
+    with torch.inference_mode():
+        logits = model(torch.tensor(sequences)).logits.log_softmax(dim=-1)
+    targets = torch.tensor(sequences)[:, 1:, None]
+    wanted = logits[:, :-1].gather(2, targets)[..., 0].flatten().numpy()
+
+    blind = score_tree(TreeModel(model, {"all": None}), encoded, Shape())
+    assert np.abs(blind[encoded.wanted] - wanted).max() > 100 * TOLERANCE
+    check = check_tree(model, Letters(), window=2 * LOCAL, dtype="float32")
+    assert check.tree is None
+    assert "mask of their own" in check.note
+    found = score_plainly(model, encoded)
+    np.testing.assert_allclose(found[encoded.wanted], wanted, rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [
+        ("GPTNeo", {}, "attention_layers"),
+        ("Llama4Text", {"num_hidden_layers": 4}, "chunked_attention"),
+        ("Llama4Text", {"layer_types": ["full_attention"] * 48}, "attention_chunk_size"),
+        ("RecurrentGemma", {}, "attention_window_size"),
+        ("Doge", {}, "keep_window_size"),
+        ("DeepseekV32", {}, "indexed_attention"),
+        ("BigBird", {}, "block_size"),
+        ("Phi3", {"rope_parameters": LONG_ROTATION, **GROUPED}, "longrope"),
+        ("Llama", {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0}}, "dynamic"),
+    ],
+)
+def test_a_look_back_that_the_check_cannot_reach_is_refused_by_its_name(
+    name: str, options: dict[str, Any], reason: str
+) -> None:
+    import transformers
+
+    with pytest.raises(ValueError, match=reason):
+        find_windows(getattr(transformers, f"{name}Config")(**options))
 
 
 sequences = st.lists(st.integers(0, 5), min_size=1, max_size=30)

@@ -102,3 +102,12 @@ def test_noise_of_the_two_that_decide_is_what_counts() -> None:
     near = judge_contrasts(*choice(a=-1.0, b=-1.25, c=-9.0), (THREE,))
     far = judge_contrasts(*choice(a=-1.0, b=-1.35, c=-9.0), (THREE,))
     assert (near["stable"][0], far["stable"][0]) == (False, True)
+    assert near["error"].to_list() == pytest.approx([0.1 + 0.2])
+
+
+def test_a_worse_condition_that_noise_may_make_the_best_counts_too() -> None:
+    items, requests, scores = choice(a=-1.0, b=-2.0, c=-2.1)
+    uncertain = scores.with_columns(error=pl.Series([0.1, 0.1, 2.0]))
+    judged = judge_contrasts(items, requests, uncertain, (THREE,))
+    assert judged["error"].to_list() == pytest.approx([2.1])
+    assert judged["stable"].to_list() == [False]

@@ -1,5 +1,6 @@
 """Words by character offsets, with the end of a word counted to the word."""
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -74,6 +75,68 @@ def test_words_sum_to_the_sentence(tiny_model: Path, policy: dict[str, str], bou
     words = lm.words(HARD, boundary=boundary)
     sums = words.group_by("text", maintain_order=True).agg(pl.col("lp").sum())["lp"]
     assert sums.to_list() == pytest.approx(lm.score(HARD)["lp"].to_list(), abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def metaspace_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random Llama whose tokenizer is SentencePiece's way: spaces as letters, bytes for what is unknown."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
+    trainer = trainers.BpeTrainer(vocab_size=90, special_tokens=["<unk>", "<s>", "</s>"], show_progress=False)
+    tokenizer.train_from_iterator(["The cat didn't see the cats.", "No, she said, yes, never!"], trainer)
+    written = json.loads(tokenizer.to_str())
+    known = written["model"]["vocab"]
+    known |= {f"<0x{byte:02X}>": len(known) + byte for byte in range(256)}
+    written["model"]["byte_fallback"] = True
+    tokenizer = Tokenizer.from_str(json.dumps(written))
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+    torch.manual_seed(4)
+    config = LlamaConfig(
+        vocab_size=len(fast),
+        hidden_size=32,
+        intermediate_size=48,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=128,
+        bos_token_id=1,
+        eos_token_id=2,
+    )
+    folder = tmp_path_factory.mktemp("metaspace") / "tiny-llama"
+    LlamaForCausalLM(config).save_pretrained(folder)
+    fast.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("boundary", ["corrected", "plain"])
+def test_words_of_a_sentencepiece_tokenizer_sum_to_the_sentence(metaspace_model: Path, boundary: str) -> None:
+    lm = fe.model(str(metaspace_model), cache=False)
+    tokens = lm.tokens(HARD)["tokens"].to_list()
+    assert any(piece.startswith("▁") for piece in tokens[0])
+    assert any(piece.startswith("<0x") for piece in tokens[2])
+    words = lm.words(HARD, boundary=boundary)
+    assert words.filter(text=0)["word"].to_list() == HARD[0].split()
+    sums = words.group_by("text", maintain_order=True).agg(pl.col("lp").sum())["lp"]
+    assert sums.to_list() == pytest.approx(lm.score(HARD)["lp"].to_list(), abs=1e-4)
+
+
+def test_plain_words_are_not_scored_twice(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = fe.model(str(tiny_model), cache=False)
+    once = lm.words(HARD, boundary="plain")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("scored again")
+
+    monkeypatch.setattr(lm.engine, "score", refuse)
+    assert lm.words(HARD, boundary="plain").equals(once)
 
 
 def test_a_repeated_word_is_told_apart_by_where_it_stands(tiny_model: Path) -> None:

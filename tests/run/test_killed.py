@@ -71,8 +71,8 @@ def kept(cache: Path) -> int:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model slow enough to be stopped in the middle."""
-    return make_tiny_model(tmp_path_factory.mktemp("killed") / "model", seed=2, width=384, layers=6)
+    """A model slow enough to be stopped in the middle: its passes take some five seconds of one core."""
+    return make_tiny_model(tmp_path_factory.mktemp("killed") / "model", seed=2, width=192, layers=3)
 
 
 def test_an_interrupted_run_says_that_it_goes_on(model: Path, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_killed_run_goes_on_and_gives_equal_tables(model: Path, tmp_path: Path
     rng = random.Random(5)
     cache, folder = tmp_path / "cache-2", tmp_path / "broken"
     counts = [0]
-    # Batches are of a thousand texts and more: three kills, each soon after the next batch, leave some to do.
+    # The run has some fifty batches: three kills, each soon after the next batch, leave most of it to do.
     for _ in range(3):
         process = start(pairs, model, folder, cache)
         while process.poll() is None and kept(cache) <= counts[-1]:

@@ -28,7 +28,7 @@ class Simulated:
         exact = self.items.is_in(exact_items.implode()).to_numpy()
         margin = np.where(exact, self.margin, self.margin + self.shift)
         error = np.where(exact, 2e-4, 2 * noise)
-        columns = {"item": self.items, "measure": "lp", "margin": margin, "error": error}
+        columns = {"item": self.items, "measure": "lp", "rule": "pair", "margin": margin, "error": error}
         return pl.DataFrame(columns).with_columns(stable=pl.Series(np.abs(margin) > error))
 
     def score_exactly(self, items: pl.Series, turn: int) -> None:
@@ -79,11 +79,20 @@ def test_a_small_run_is_scored_twice_as_a_whole() -> None:
 
 def test_a_run_in_bfloat16_has_the_verdicts_of_float32(tiny_model: Path, tmp_path: Path) -> None:
     """In a process of its own, as a user would; torch is not there yet when the processor is tried."""
-    pairs = tmp_path / "pairs.csv"
-    names = ("cat", "dog", "Tim", "cats")
-    rows = [f"The {one} annoys {two}.,The {one} annoy {two}." for one in names for two in names]
-    pairs.write_text("\n".join(["good,bad", *rows, "She saw.,She saw."]) + "\n", encoding="utf-8")
-    program = [sys.executable, "-m", "felicity", "run", str(pairs), "-m", str(tiny_model)]
+    table = tmp_path / "three.csv"
+    names = ("cat", "dog", "Tim", "cats", "bird", "she")
+    verbs = {"good": "annoys", "bare": "annoy", "past": "annoyed"}
+    rows = [
+        f"{one} {two},{condition},The {one} {verb} {two}."
+        for one in names
+        for two in names
+        for condition, verb in verbs.items()
+    ]
+    rows += [f"level,{condition},She saw." for condition in verbs]
+    table.write_text("\n".join(["item,condition,text", *rows]) + "\n", encoding="utf-8")
+    few = "import sys, felicity.run.precision as p; p.SAMPLE_ITEMS = 5; sys.argv[0] = 'felicity'"
+    program = [sys.executable, "-c", f"{few}; from felicity.cli.app import main; main()"]
+    program += ["run", str(table), "-m", str(tiny_model)]
     judged = {}
     for dtype in ("bfloat16", "float32"):
         folder = tmp_path / dtype
@@ -102,12 +111,10 @@ def test_a_run_in_bfloat16_has_the_verdicts_of_float32(tiny_model: Path, tmp_pat
     assert both.height == judged["float32"]["judgements"].height
     assert both["passed"].to_list() == both["passed_exact"].to_list()
     precision = judged["bfloat16"].manifest["precision"]
-    assert 0 < precision["sampled"] <= precision["rescored"] <= precision["items"]
+    assert 5 == precision["sampled"] <= precision["rescored"] < precision["items"] == 37
     errors = judged["bfloat16"]["scores"].filter(pl.col("measure") == "lp")["error"]
     assert errors.min() == pytest.approx(1e-4)
-    assert precision["rescored"] == precision["items"] or errors.max() == pytest.approx(
-        precision["error_bound"]
-    )
+    assert errors.max() == pytest.approx(precision["error_bound"])
     assert not list((tmp_path / "bfloat16").glob("pending*"))
 
 

@@ -40,7 +40,8 @@ Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, mp
 Dtype = Annotated[
     str,
     typer.Option(
-        help="Numbers to compute with: float32, bfloat16, float16; verdicts are float32's in any case."
+        help="Numbers to compute with: float32, bfloat16, float16; of the latter two, contrasts too close to "
+        "call are scored again in float32, and other rules refuse them."
     ),
 ]
 DeviceMap = Annotated[

@@ -115,9 +115,10 @@ def summarize(done: "Run", folder: Path, page: Path | None) -> dict[str, Any]:
 def _print_summary(done: "Run") -> None:
     precision = done.manifest.get("precision")
     if precision:
+        bound = f"{precision['error_bound']:.2g} nats a sentence (estimated)"
         out.print(
             f"{precision['rescored']:,} of {precision['items']:,} items scored again in float32; "
-            f"{precision['dtype']} is off by at most {precision['error_bound']:.2g} nats a sentence.",
+            f"{precision['dtype']} is off by at most {bound}.",
             soft_wrap=True,
         )
     for measure in done.manifest["measures"]:

@@ -58,6 +58,20 @@ class More:
     top: int = 0
     boundary: bool = False
 
+    def __post_init__(self) -> None:
+        if self.top < 0:
+            raise BadInput(f"top is {self.top}; it must be 0 or more.")
+
+    def check_top(self, vocabulary: int) -> None:
+        """Refuse to be asked for more tokens than there are.
+
+        Raises BadInput.
+        """
+        if self.top > vocabulary:
+            raise BadInput(
+                f"top is {self.top}, but the model knows {vocabulary} tokens; ask for at most so many."
+            )
+
 
 NOTHING_MORE = More()
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicity.engines.encoding import Encoded
+from felicity.engines.logits import count_rows, read_logits
 from felicity.engines.reading import Reader
 
 BATCH_TOKENS = 2048
@@ -32,8 +33,16 @@ def plan_batches(lengths: np.ndarray, *, budget: int) -> list[np.ndarray]:
     return batches
 
 
+def bound_tokens(model: Any) -> int:
+    """Tokens of a batch, fewer where the vocabulary is large."""
+    return min(BATCH_TOKENS, count_rows(model))
+
+
 def score_batch(model: Any, encoded: Encoded, batch: np.ndarray, reader: Reader) -> np.ndarray:
-    """Records of the wanted tokens of these sequences, flat, in their order."""
+    """Records of the wanted tokens of these sequences, flat, in their order.
+
+    A long text with more wanted tokens than logits may be kept at once is read once for each part of them.
+    """
     import torch
 
     lengths = encoded.lengths[batch]
@@ -44,12 +53,18 @@ def score_batch(model: Any, encoded: Encoded, batch: np.ndarray, reader: Reader)
         ids[row, : lengths[row]] = encoded.ids[span]
         wanted[row, : lengths[row]] = encoded.wanted[span]
     mask = np.arange(ids.shape[1]) < lengths[:, None]
-    with torch.inference_mode():
-        logits = model(
-            input_ids=torch.from_numpy(ids).to(model.device),
-            attention_mask=torch.from_numpy(mask.astype(np.int64)).to(model.device),
-            use_cache=False,
-        ).logits
+    inputs: dict[str, Any] = {
+        "ids": torch.from_numpy(ids).to(model.device),
+        "attention_mask": torch.from_numpy(mask.astype(np.int64)).to(model.device),
+        "use_cache": False,
+    }
     # What predicts a token stands one place before it.
     rows, columns = np.nonzero(wanted)
-    return reader.read(logits.flatten(0, 1), rows * ids.shape[1] + columns - 1, ids[rows, columns])
+    select, targets = rows * ids.shape[1] + columns - 1, ids[rows, columns]
+    found = np.empty(len(select), dtype=reader.record)
+    most = count_rows(model)
+    for begin in range(0, len(select), most):
+        part = slice(begin, begin + most)
+        logits = read_logits(model, select=select[part], **inputs)
+        found[part] = reader.read(logits, np.arange(len(logits)), targets[part])
+    return found

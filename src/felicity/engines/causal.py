@@ -13,7 +13,7 @@ from felicity.core.engine import NOTHING_MORE, EngineInfo, More, Sampling
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
-from felicity.engines.batches import BATCH_TOKENS, plan_batches, score_batch
+from felicity.engines.batches import bound_tokens, plan_batches, score_batch
 from felicity.engines.causal_fill import encode_prompt, fill_next, score_next
 from felicity.engines.checking import Check, check_tree
 from felicity.engines.chunks import cut_chunks
@@ -23,6 +23,7 @@ from felicity.engines.digests import fingerprint_tokenizer, fingerprint_weights
 from felicity.engines.encoding import Encoded, Encoder
 from felicity.engines.generating import generate_texts, refuse_long
 from felicity.engines.loading import load_tokenizer, load_weights
+from felicity.engines.logits import count_rows
 from felicity.engines.pretrained import NOISE
 from felicity.engines.reading import Reader
 from felicity.engines.records import build_tokens
@@ -32,8 +33,6 @@ from felicity.engines.treescoring import score_trie
 from felicity.engines.vocabulary import find_word_begins
 
 CHUNK = 8192
-# Logits kept at once: a large vocabulary makes smaller passes.
-LOGITS = 1 << 27
 
 
 class CausalEngine:
@@ -133,7 +132,7 @@ class CausalEngine:
         if self.check.tree:
             yield from score_trie(self.check.tree, encoded, finished, self._shape, reader)
             return
-        for batch in plan_batches(encoded.lengths, budget=BATCH_TOKENS):
+        for batch in plan_batches(encoded.lengths, budget=bound_tokens(self.model)):
             if not finished[batch].all():
                 yield batch, score_batch(self.model, encoded, batch, reader)
 
@@ -143,7 +142,7 @@ class CausalEngine:
 
     @cached_property
     def _shape(self) -> Shape:
-        most = max(1, LOGITS // self.model.config.get_text_config().vocab_size)
+        most = count_rows(self.model)
         return Shape(batch=min(Shape.batch, most), window=min(Shape.window, most))
 
     def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:

@@ -1,13 +1,13 @@
 """Trust, but verify: whether a model's trie numbers are its plain numbers, found out on loading it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from felicity.engines.activations import fuse_activations
-from felicity.engines.batches import plan_batches, score_batch
+from felicity.engines.batches import bound_tokens, plan_batches, score_batch
 from felicity.engines.encoding import Encoded
 from felicity.engines.passes import TreeModel
 from felicity.engines.reading import Reader
@@ -20,6 +20,8 @@ TOLERANCE = {"float32": 1e-4, "float16": 0.1, "bfloat16": 0.6}
 SHAPE = Shape(row=16, window=24, batch=48, chain=3)
 TRUNK = 48
 PAST_WINDOW = 16
+# Tokens at the end of a text that are compared: what a sliding window hides from is there.
+COMPARED = 96
 # What transformers' models raise at a mask, positions or a cache that they do not take.
 REFUSALS = (ValueError, TypeError, RuntimeError, KeyError, IndexError, AttributeError, NotImplementedError)
 
@@ -73,10 +75,10 @@ def no_change() -> None:
     """Nothing to take back."""
 
 
-def score_plainly(model: Any, encoded: Encoded, *, budget: int = 2048) -> np.ndarray:
+def score_plainly(model: Any, encoded: Encoded) -> np.ndarray:
     """The log-probability of every wanted token in padded batches, NaN at the others."""
     values = np.full(len(encoded.ids), np.nan, dtype=np.float32)
-    for batch in plan_batches(encoded.lengths, budget=budget):
+    for batch in plan_batches(encoded.lengths, budget=bound_tokens(model)):
         values[encoded.places(batch, encoded.wanted)] = score_batch(model, encoded, batch, Reader())[
             "logprob"
         ]
@@ -90,9 +92,10 @@ def build_sample(tokenizer: Any, *, window: int, reach: int) -> Encoded:
     length = min(max(TRUNK, reach + PAST_WINDOW), window - 1)
     trunk = (running * (length // max(1, len(running)) + 1))[:length]
     room = window - length
-    long = [trunk[: length // 2] + short[0], trunk + short[4][:room], trunk + short[5][:room], trunk]
-    sequences = [ids[:window] for ids in (*short, *long) if ids]
-    return Encoded.from_ids(sequences)
+    long = [trunk[: length // 2] + short[0], trunk + short[4][:room], trunk + short[5][:room]]
+    encoded = Encoded.from_ids([ids[:window] for ids in (*short, *long) if ids])
+    to_end = np.repeat(encoded.bounds[1:], encoded.lengths) - np.arange(len(encoded.ids))
+    return replace(encoded, wanted=encoded.wanted & (to_end <= COMPARED))
 
 
 def _reach(tree: TreeModel) -> int:

@@ -5,12 +5,13 @@ where it stands in its sequence, and the output projection runs only where a nex
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from felicity.engines.logits import read_logits
+from felicity.engines.lookback import find_windows
 from felicity.engines.spans import Span
 from felicity.engines.trie import Trie
 
@@ -32,18 +33,14 @@ class TreeModel:
     def wrap(cls, model: Any) -> "TreeModel":
         """Find out how the layers look back.
 
-        Raises ValueError where a layer is of a type that a mask cannot describe.
+        Raises ValueError where they do so by a rule that a mask cannot give.
         """
-        config = model.config.get_text_config()
-        window = getattr(config, "sliding_window", None)
-        types = set(getattr(config, "layer_types", None) or ())
-        if types - {"full_attention", "sliding_attention"}:
-            raise ValueError(f"layers of type {', '.join(sorted(types))}")
+        windows = find_windows(model.config.get_text_config())
         if model.get_output_embeddings() is None:
             raise ValueError("no output projection of its own")
-        if not types or types == {"full_attention"}:
-            return cls(model, {ALL_LAYERS: None if types else window})
-        return cls(model, {name: window if name == "sliding_attention" else None for name in sorted(types)})
+        if len(windows) == 1 and None in windows.values():
+            return cls(model, {ALL_LAYERS: None})
+        return cls(model, {name or ALL_LAYERS: window for name, window in windows.items()})
 
     def read_rows(self, trie: Trie, spans: list[Span], asked: list[np.ndarray]) -> Any:
         """Logits after the asked nodes of several spans, one span a row; `asked` are indices into a span."""
@@ -88,15 +85,15 @@ class TreeModel:
         real = nodes >= 0
         ids = torch.from_numpy(np.where(real, trie.token[nodes], 0)).to(model.device)
         positions = torch.from_numpy(np.where(real, trie.depth[nodes], 0)).to(model.device)
-        with torch.inference_mode(), _projecting(model, torch.from_numpy(select)):
-            output = model(
-                input_ids=ids,
-                position_ids=positions,
-                attention_mask=self._masks(trie, nodes, keys),
-                past_key_values=cache,
-                use_cache=cache is not None,
-            )
-        return output.logits[0]
+        return read_logits(
+            model,
+            ids,
+            select,
+            position_ids=positions,
+            attention_mask=self._masks(trie, nodes, keys),
+            past_key_values=cache,
+            use_cache=cache is not None,
+        )
 
     def _masks(self, trie: Trie, nodes: np.ndarray, keys: np.ndarray) -> Any:
         import torch
@@ -129,21 +126,3 @@ def _keep(cache: Any, stay: np.ndarray) -> None:
         places = torch.from_numpy(stay).to(layer.keys.device)
         layer.keys = layer.keys.index_select(-2, places)
         layer.values = layer.values.index_select(-2, places)
-
-
-@contextmanager
-def _projecting(model: Any, select: Any) -> Iterator[None]:
-    """Let only the selected places into the output projection.
-
-    What the model does to logits behind it (soft caps, scales) is done as always.
-    """
-
-    def choose(_: Any, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        hidden = inputs[0]
-        return (hidden.flatten(0, 1).index_select(0, select.to(hidden.device))[None], *inputs[1:])
-
-    handle = model.get_output_embeddings().register_forward_pre_hook(choose)
-    try:
-        yield
-    finally:
-        handle.remove()

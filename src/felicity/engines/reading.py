@@ -34,9 +34,13 @@ class Reader:
         return np.dtype(fields)
 
     def read(self, logits: Any, row: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Records of the targets, each under its row of logits; rows must ascend."""
+        """Records of the targets, each under its row of logits; rows must ascend.
+
+        Raises BadInput where more likeliest tokens are asked for than there are.
+        """
         import torch
 
+        self.more.check_top(logits.shape[-1])
         found = np.empty(len(row), dtype=self.record)
         distinct, place = np.unique(row, return_inverse=True)
         with torch.inference_mode():

@@ -6,7 +6,10 @@ import polars as pl
 
 from felicity.core.contrasts import PAIR, Contrast
 from felicity.core.errors import BadInput
-from felicity.core.schemas import JUDGEMENTS, conform
+from felicity.core.schemas import JUDGEMENTS, Schema, conform
+
+# `error` is how far numerical noise may move the margin.
+MARGINS: Schema = {**JUDGEMENTS, "error": pl.Float64()}
 
 
 def judge_contrasts(
@@ -19,8 +22,9 @@ def judge_contrasts(
 
     The margin is the better condition less the best of the worse ones. A tie is a margin of exactly
     zero and passes by the chance of picking the right one of those that are level. A judgement is
-    stable when its margin is larger than what numerical noise could make of it. An item without one of
-    the conditions is not judged by that contrast.
+    stable when its margin is larger than what numerical noise could make of it (the further column
+    `error`: that of the better condition and the largest of the worse ones, any of which noise may make
+    the best). An item without one of the conditions is not judged by that contrast.
 
     Raises BadInput naming an item that lacks a score, or has one that is not a number.
     """
@@ -30,7 +34,7 @@ def judge_contrasts(
     valued = wanted.join(scores, on=["request", "measure"], how="left")
     _refuse_gaps(valued)
     judged = [_judge(labels, valued, contrast) for contrast in contrasts]
-    return conform(pl.concat(judged), JUDGEMENTS)
+    return conform(pl.concat(judged), MARGINS)
 
 
 def _judge(labels: pl.DataFrame, valued: pl.DataFrame, contrast: Contrast) -> pl.DataFrame:
@@ -44,7 +48,7 @@ def _judge(labels: pl.DataFrame, valued: pl.DataFrame, contrast: Contrast) -> pl
         others.group_by("item", "measure", maintain_order=True)
         .agg(
             pl.col("value").max().alias("worse"),
-            pl.col("error").get(pl.col("value").arg_max()).alias("worse_error"),
+            pl.col("error").max().alias("worse_error"),
             (pl.col("value") == pl.col("value").max()).sum().alias("level"),
             pl.col("condition").n_unique().alias("found"),
         )
@@ -65,9 +69,10 @@ def _judge(labels: pl.DataFrame, valued: pl.DataFrame, contrast: Contrast) -> pl
             .otherwise(1 / (1 + pl.col("level")))
             .alias("passed"),
             margin.alias("margin"),
-            (margin.abs() > pl.col("better_error") + pl.col("worse_error")).alias("stable"),
+            (pl.col("better_error") + pl.col("worse_error")).alias("error"),
         )
-        .select(list(JUDGEMENTS))
+        .with_columns((pl.col("margin").abs() > pl.col("error")).alias("stable"))
+        .select(list(MARGINS))
     )
 
 

@@ -97,8 +97,7 @@ class Model:
         more = More(rank=rank, entropy=entropy, top=top)
         if more != NOTHING_MORE:
             return self._more_tokens(prompts, more).select(prompts["text"], pl.exclude("request", "text"))
-        score_missing(self.engine, self.store, find_missing(self.store, prompts))
-        scored = pl.concat(list(read_tokens(self.store, prompts)))
+        scored = self._kept_tokens(prompts)
         return scored.select(prompts["text"], "tokens", "start", "end", "logprob")
 
     def words(
@@ -120,7 +119,8 @@ class Model:
         ['Cats', 'purr.']
         """
         prompts = build_prompts(texts, context)
-        tokens = self._more_tokens(prompts, More(boundary=boundary == "corrected"))
+        corrected = boundary == "corrected"
+        tokens = self._more_tokens(prompts, More(boundary=True)) if corrected else self._kept_tokens(prompts)
         written = prompts["text"].to_list()
         spans = [find_words(text) for text in written] if regions is None else regions
         if len(spans) != len(written):
@@ -194,10 +194,16 @@ class Model:
         )
         return self.engine.generate(as_list(prompts, "prompt"), sampling=sampling)
 
+    def _kept_tokens(self, prompts: pl.DataFrame) -> pl.DataFrame:
+        """Tokens out of the store, scored into it where they are not there yet."""
+        score_missing(self.engine, self.store, find_missing(self.store, prompts))
+        return pl.concat(list(read_tokens(self.store, prompts)))
+
     def _more_tokens(self, prompts: pl.DataFrame, more: More) -> pl.DataFrame:
         """Tokens with further columns; these are not kept in the store."""
-        if more != NOTHING_MORE and "more" not in self.info.can:
+        if "more" not in self.info.can:
             raise NotPossible(f"'{self.info.name}' gives log-probabilities only.")
+        more.check_top(self.info.vocabulary)
         scored = pl.concat(list(self.engine.score(prompts, more=more)))
         return prompts.select("request").join(scored, on="request", maintain_order="left")
 

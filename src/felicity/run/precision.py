@@ -59,7 +59,7 @@ class Settled:
 class Judge(Protocol):
     """Judges the run, those items in float32 that are named, with this noise of a rough sentence.
 
-    Gives item, measure, margin, stable, and `error`: what noise may do to the margin.
+    Gives item, measure, rule, margin, stable, and `error`: what noise may do to that margin.
     """
 
     def __call__(self, exact_items: pl.Series, *, noise: float) -> pl.DataFrame: ...
@@ -98,7 +98,7 @@ def settle(
 def measure_shift(rough: pl.DataFrame, exact: pl.DataFrame, known: pl.Series) -> float:
     """Nats a sentence that explain the largest shift of a margin among the items scored both ways."""
     both = rough.filter(pl.col("item").is_in(known.implode())).join(
-        exact, on=["item", "measure"], suffix="_exact"
+        exact, on=["item", "measure", "rule"], suffix="_exact"
     )
     shift = np.abs(both["margin"].to_numpy() - both["margin_exact"].to_numpy())
     carried = both["error"].to_numpy()

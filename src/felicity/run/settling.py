@@ -38,13 +38,7 @@ def settle_run(
         read = partial(read_mixed, lm.store, prompts, lm.exact.store, each.exact)
         here = replace(case, noise=each)
         scores = pl.concat(list(rule.score(here, read())))
-        error = (
-            requests.select("request", "item")
-            .join(scores, on="request")
-            .group_by("item", "measure")
-            .agg(pl.col("error").sum())
-        )
-        return rule.judge(here, scores, read).judgements.join(error, on=["item", "measure"])
+        return rule.judge(here, scores, read).judgements
 
     names = items["item"].unique(maintain_order=True)
     settled = settle(names, judge, score_exactly, least=fine, seed=seed)
