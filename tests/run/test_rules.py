@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 import felicity as fe
-from felicity.core.errors import NotPossible
+from felicity.core.errors import BadInput, NotPossible
+from felicity.run.ray_pool import PoolEngine, Workers
 
 SUITE = """\
 name = "agreement"
@@ -149,12 +150,30 @@ def test_ratings_are_correlated_by_condition(tiny_model: Path, tmp_path: Path) -
     assert run["requests"].filter(condition="real")["context"].null_count() == 0
 
 
-def test_another_rule_in_the_same_folder_leaves_no_table_of_the_first(
-    tiny_model: Path, tmp_path: Path
-) -> None:
+def test_a_folder_of_another_rule_is_refused(tiny_model: Path, tmp_path: Path) -> None:
     (tmp_path / "NEG-136-SIMP.tsv").write_text(NEG)
     lm = fe.model(str(tiny_model))
     fe.evaluate("neg_136_simp", lm, source=tmp_path, out=tmp_path / "run")
-    again = fe.evaluate("neg_136_simp", lm, rule="completion", source=tmp_path, out=tmp_path / "run")
-    assert "fillers" not in again.tables
-    assert not (tmp_path / "run" / "fillers.parquet").exists()
+    before = (tmp_path / "run" / "manifest.json").read_bytes()
+    with pytest.raises(
+        BadInput, match="'neg_136_simp' by the rule 'cloze', not 'completion'; choose another"
+    ):
+        fe.evaluate("neg_136_simp", lm, rule="completion", source=tmp_path, out=tmp_path / "run")
+    assert (tmp_path / "run" / "manifest.json").read_bytes() == before
+    assert (tmp_path / "run" / "fillers.parquet").exists()
+
+
+def test_a_spread_run_is_judged_by_the_rule_of_one_process(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "NEG-136-SIMP.tsv").write_text(NEG)
+    alone = fe.model(str(tiny_model))
+    whole = fe.evaluate("neg_136_simp", alone, source=tmp_path)
+    spread = fe.Model(PoolEngine(alone.engine, lambda: alone.engine, Workers(count=2)), spec=str(tiny_model))
+    # All is scored by now, so that no worker is needed: what is left is how it is judged.
+    run = fe.evaluate("neg_136_simp", spread, source=tmp_path)
+    assert run.manifest["options"]["rule"] == "cloze"
+    assert run["fillers"].equals(whole["fillers"])
+    assert spread.info.can == alone.info.can
+    texts = [lm.generate("The cats", tokens=3) for lm in (spread, alone)]
+    assert texts[0].equals(texts[1])
+    words = [lm.score_candidates("The cats ___.", ["annoy", "saw"]) for lm in (spread, alone)]
+    assert words[0].equals(words[1])

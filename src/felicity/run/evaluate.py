@@ -181,8 +181,7 @@ def keep_measures(new: dict[str, Any], old: dict[str, Any], folder: str, *, coun
 
     Raises NotPossible where an old one needs unigram counts that were not given again.
     """
-    same_rule = new["options"].get("rule") == old.get("options", {}).get("rule")
-    kept = [name for name in old.get("measures", []) if same_rule and name not in new["measures"]]
+    kept = [name for name in old.get("measures", []) if name not in new["measures"]]
     needy = [name for name in kept if name in UNIGRAM_MEASURES and not counted]
     if needy:
         raise NotPossible(

@@ -4,7 +4,7 @@ What is to be scored is cut into shards of fixed size, each planned by itself, s
 depend on how many workers there are or on which of them died.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.engine import NOTHING_MORE, Engine, EngineInfo, More
+from felicity.core.engine import NOTHING_MORE, Engine, EngineInfo, Filler, Generator, More, Sampling
 from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.core.policy import Policy
 from felicity.engines.devices import Compute
@@ -96,7 +96,10 @@ class Worker:
 
 
 class PoolEngine:
-    """An Engine that hands shards to workers; tokenizing and all writing stay in this process."""
+    """An Engine that hands shards to workers; all but scoring stays in this process.
+
+    It can what its engine can, so that a dataset is judged by the same rule with workers as without.
+    """
 
     def __init__(self, engine: Engine, open_again: Callable[[], Engine], workers: Workers) -> None:
         self._engine = engine
@@ -108,12 +111,30 @@ class PoolEngine:
     def info(self) -> EngineInfo:
         """What the model is; once it has scored, also how the workers read it and how many there are."""
         told = self._engine.info
-        kept = tuple(what for what in told.can if what in ("score", "more"))
-        return replace(told, can=kept, notes=told.notes | self._notes)
+        return replace(told, notes=told.notes | self._notes)
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
         """One row of ENCODINGS per prompt, from the tokenizer alone."""
         return self._engine.encode(prompts)
+
+    def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+        """Rows of FILLERS, from the engine of this process."""
+        return self._filler().fill(frames, k=k)
+
+    def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
+        """Rows of CANDIDATES, from the engine of this process."""
+        return self._filler().score_candidates(frames, candidates)
+
+    def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
+        """Rows of CONTINUATIONS, from the engine of this process."""
+        if not isinstance(self._engine, Generator):
+            raise NotPossible(f"'{self.info.name}' cannot write texts; choose another model.")
+        return self._engine.generate(prompts, sampling=sampling)
+
+    def _filler(self) -> Filler:
+        if not isinstance(self._engine, Filler):
+            raise NotPossible(f"'{self.info.name}' cannot fill a blank; choose another model.")
+        return self._engine
 
     def score(
         self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
