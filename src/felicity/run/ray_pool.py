@@ -6,7 +6,7 @@ depend on how many workers there are or on which of them died.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,9 @@ from felicity.engines.devices import Compute
 from felicity.engines.families import open_engine
 from felicity.engines.served.settings import is_served
 from felicity.run.ray_cluster import count_places, join_cluster, share_out
+from felicity.run.ray_crew import Crew
 
 SHARD = 256
-# Times that a worker is started again, and that a shard is tried again, before the run stops.
-RESTARTS = 4
 ALL = "ray"
 
 
@@ -78,21 +77,25 @@ class Worker:
     """One engine in a process of the cluster."""
 
     def __init__(self, open_again: Callable[[], Engine], key: str) -> None:
-        self._engine = open_again()
+        self._open = lru_cache(open_again)
         self._key = key
+
+    def hello(self) -> None:
+        """Answer, once there is room for this worker and it has begun."""
 
     def score(self, shard: pl.DataFrame, done: list[str], more: More) -> tuple[str, Any]:
         """Frames of TOKENS and what the engine says of itself, or the sentence of a failure."""
-        if self._engine.info.key != self._key:
-            return "failed", (
-                f"A worker of the cluster has other files, or another version of felicity, for "
-                f"'{self._engine.info.name}'; make them the same on every machine."
-            )
         try:
-            frames = list(self._engine.score(shard, done=done, more=more))
+            engine = self._open()
+            if engine.info.key != self._key:
+                return "failed", (
+                    f"A worker of the cluster has other files, or another version of felicity, for "
+                    f"'{engine.info.name}'; make them the same on every machine."
+                )
+            frames = list(engine.score(shard, done=done, more=more))
         except FelicityError as error:
             return "failed", str(error)
-        return "scored", (frames, self._engine.info.notes)
+        return "scored", (frames, engine.info.notes)
 
 
 class PoolEngine:
@@ -143,53 +146,25 @@ class PoolEngine:
 
         Raises FelicityError where workers die again and again, or one cannot do the work.
         """
-        shards = [(shard, finished) for shard, finished in cut_shards(prompts, set(done))]
+        shards = [(shard, finished, more) for shard, finished in cut_shards(prompts, set(done))]
         if not shards:
             return
-        import ray
-
         with join_cluster(self._workers.address) as machines:
             count = min(self._workers.count or count_places(machines), len(shards))
             self._notes |= {"workers": count}
-            actors = [self._start(share_out(machines, count)) for _ in range(count)]
-            waiting = iter(shards)
-            under_way: dict[Any, Any] = {}
-
-            def hand_out(actor: Any) -> None:
-                for shard, finished in waiting:
-                    under_way[actor.score.remote(shard, finished, more)] = actor
-                    return
-
-            for actor in actors:
-                hand_out(actor)
-            while under_way:
-                (ready, *_), _ = ray.wait(list(under_way))
-                actor = under_way.pop(ready)
-                frames, notes = self._collect(ready)
+            crew = Crew(partial(self._start, share_out(machines, count)))
+            for how, answer in crew.work(shards, count):
+                if how == "failed":
+                    raise FelicityError(answer)
+                frames, notes = answer
                 self._notes |= notes
-                hand_out(actor)
                 yield from frames
 
     def _start(self, share: dict[str, float]) -> Any:
         import ray
 
-        remote: Any = ray.remote(max_restarts=RESTARTS, max_task_retries=RESTARTS, **share)(Worker)
+        remote: Any = ray.remote(**share)(Worker)
         return remote.remote(self._open_again, self._engine.info.key)
-
-    def _collect(self, ready: Any) -> Any:
-        import ray
-
-        try:
-            how, answer = ray.get(ready)
-        except ray.exceptions.RayError as error:
-            reason = str(error).strip().splitlines()[0]
-            raise FelicityError(
-                f"A worker died {RESTARTS + 1} times at the same work ({reason[:200]}); give workers more "
-                "memory or start fewer; what was scored is kept, and the same command goes on from there."
-            ) from error
-        if how == "failed":
-            raise FelicityError(answer)
-        return answer
 
 
 def cut_shards(prompts: pl.DataFrame, done: set[str]) -> Iterator[tuple[pl.DataFrame, list[str]]]:
