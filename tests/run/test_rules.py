@@ -7,6 +7,7 @@ import pytest
 
 import felicity as fe
 from felicity.core.errors import BadInput, NotPossible
+from felicity.run import scoring
 from felicity.run.ray_pool import PoolEngine, Workers
 
 SUITE = """\
@@ -110,6 +111,42 @@ def test_cloze_looks_for_the_target_among_the_models_words(tiny_model: Path, tmp
     # Accuracy is on affirmative frames only, sensitivity on pairs.
     assert single.group_by("rule").len()["len"].unique().to_list() == [2]
     assert run["judgements"]["rule"].unique().to_list() == ["top5"]
+
+
+def test_words_for_blanks_are_kept_by_batch_and_asked_for_once(
+    tiny_model: Path, tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "NEG-136-SIMP.tsv").write_text(NEG)
+    monkeypatch.setattr(scoring, "BATCH_FRAMES", 2)
+    whole = fe.evaluate("neg_136_simp", fe.model(str(tiny_model), cache=False), source=tmp_path)
+    assert whole.manifest["fill"] == {"k": 20, "frames": 6, "now": 6} | {
+        "tokens_dropped": int(whole["fillers"]["dropped"].sum())
+    }
+    lm = fe.model(str(tiny_model))
+    fill, told = lm.engine.fill, []  # type: ignore[attr-defined]
+
+    def stop_at_the_second(frames: list[str], *, k: int) -> pl.DataFrame:
+        if told and told[-1][0] > 8:
+            raise KeyboardInterrupt
+        return fill(frames, k=k)
+
+    monkeypatch.setattr(lm.engine, "fill", stop_at_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        fe.evaluate("neg_136_simp", lm, source=tmp_path, progress=lambda *step: told.append(step))
+    # Eight texts and six frames: both are told of, and two frames were kept.
+    assert told[0] == (0, 14)
+    assert told[-1] == (10, 14)
+    run = fe.evaluate("neg_136_simp", fe.model(str(tiny_model)), source=tmp_path)
+    assert run.manifest["fill"]["now"] == 4
+    assert run["fillers"].equals(whole["fillers"])
+
+    def load(*_: object, **__: object) -> None:
+        raise AssertionError("the weights were loaded")
+
+    monkeypatch.setattr("felicity.engines.causal.load_weights", load)
+    again = fe.evaluate("neg_136_simp", fe.model(str(tiny_model)), source=tmp_path)
+    assert again.manifest["fill"]["now"] == 0
+    assert again["fillers"].equals(whole["fillers"])
 
 
 def test_completion_needs_scores_only_and_judges_both_frames(tiny_model: Path, tmp_path: Path) -> None:
