@@ -31,6 +31,7 @@ class Served:
     """One tiny model behind 127.0.0.1; `style` is `vllm`, `echo`, `text`, `llama` or `top`.
 
     fault: told how many completions were asked for, names what goes wrong with this one.
+    most: next tokens that are told, however many are asked for.
     """
 
     def __init__(
@@ -43,9 +44,11 @@ class Served:
         delay: float = 0.0,
         shift: float = 0.0,
         port: int = 0,
+        most: int = 20,
     ) -> None:
         self.model, self.tokenizer = load(folder)
         self.style, self.fault, self.key, self.delay, self.shift = style, fault, key, delay, shift
+        self.most = most
         self.asked: list[dict[str, Any]] = []
         self.times: list[float] = []
         self.authorizations: set[str | None] = set()
@@ -200,7 +203,7 @@ class Served:
         elif "logprobs" in body:
             if body["logprobs"] > 20:
                 return 400, {"error": {"message": "at most 20 logprobs"}}
-            values, tokens = table[-1].topk(body["logprobs"])
+            values, tokens = table[-1].topk(min(body["logprobs"], self.most))
             top = {self.tokenizer.decode([int(t)]): float(v) for t, v in zip(tokens, values, strict=True)}
             choice["logprobs"] = {"top_logprobs": [top]}
         else:

@@ -1,5 +1,7 @@
 """Continuations: greedy ones equal transformers' own one by one, drawn ones follow the seed alone."""
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,6 +131,28 @@ def test_the_models_end_token_ends_a_text(make: Callable[[str], Path], tmp_path:
     assert row["ended"] == "end"
     assert row["n_tokens"] <= 2
     assert written.startswith(row["continuation"])
+
+
+@pytest.mark.parametrize("shape", ["gpt2", "bart"])
+def test_what_a_models_files_ask_for_beyond_its_probabilities_is_not_done(
+    make: Callable[[str], Path], tmp_path: Path, shape: str
+) -> None:
+    plain = fe.model(str(make(shape)), cache=False).generate(PROMPTS, tokens=6)
+    shutil.copytree(make(shape), tmp_path / "asking")
+    path = tmp_path / "asking" / "generation_config.json"
+    marks = json.loads(path.read_text())
+    end = marks["eos_token_id"]
+    heuristics = {
+        "forced_bos_token_id": 9,
+        "forced_eos_token_id": end,
+        "suppress_tokens": list(range(10, 200)),
+    }
+    heuristics |= {"bad_words_ids": [[7]], "min_new_tokens": 5, "repetition_penalty": 9.0}
+    path.write_text(json.dumps(marks | heuristics))
+    lm = fe.model(str(tmp_path / "asking"), cache=False)
+    assert lm.generate(PROMPTS, tokens=6).equals(plain)
+    # The model is left as it was.
+    assert lm.engine.model.generation_config.forced_eos_token_id == end  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

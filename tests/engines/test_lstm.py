@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 import torch
 
+from felicity.core.errors import NotPossible
 from felicity.core.policy import Policy
 from felicity.engines.families import open_engine
 from felicity.engines.trained.engine import NOISE
@@ -132,6 +133,13 @@ def test_its_card_tells_family_size_and_policy(cli: Callable[..., Answer], lstm:
     said = cli("models", "info", lstm)
     assert said.code == 0, said.err
     assert "lstm" in said.out
+
+
+def test_a_device_map_is_refused(lstm: Path) -> None:
+    with pytest.raises(
+        NotPossible, match="LSTM and TDLM models compute on one device only; leave --device-map"
+    ):
+        open_model(str(lstm), device_map="auto")
 
 
 def test_other_weights_have_another_key(lstm: Path, tmp_path: Path) -> None:

@@ -183,6 +183,23 @@ def test_unknown_words_are_scored_left_out_or_refused(tiny: Path) -> None:
         open_model(str(tiny), policy=Policy(unknown="refuse"), cache=False).score(text)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        # A device that torch has everywhere and nothing computes on.
+        ({"device": "meta"}, "on the processor only; leave --device away"),
+        ({"device_map": "auto"}, "on one device only; leave --device-map away"),
+    ],
+)
+def test_ways_of_computing_that_would_do_nothing_are_refused(
+    tiny: Path, given: dict[str, str], said: str
+) -> None:
+    with pytest.raises(NotPossible, match=f"n-gram models compute {said}"):
+        open_model(str(tiny), **given)  # type: ignore[arg-type]
+    for device in ("auto", "cpu"):
+        assert open_model(str(tiny), device=device).info.family == "ngram"
+
+
 def test_words_sum_to_their_text_and_ranks_are_not_had(tiny: Path) -> None:
     lm = open_model(str(tiny), cache=False)
     words = lm.words("a b. c")

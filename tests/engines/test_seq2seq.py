@@ -1,5 +1,6 @@
 """Encoder-decoders: each of the three ways equals its definition, computed one text at a time."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -226,3 +227,15 @@ def test_what_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(NotPossible, match=said):
         open_seq2seq(make("t5"), **policy).score("A cat.")
+
+
+@pytest.mark.parametrize("content", ["{", "[1, 2]", ""])
+def test_a_damaged_generation_configuration_is_named(
+    make: Callable[[str], Path], tmp_path: Path, content: str
+) -> None:
+    shutil.copytree(make("t5"), tmp_path / "t5")
+    (tmp_path / "t5" / "generation_config.json").write_text(content)
+    with pytest.raises(
+        BadInput, match=r"generation_config.json is not .*JSON.*; fetch or save the model again"
+    ):
+        fe.model(str(tmp_path / "t5"), cache=False).score("The cats annoy Tim.")

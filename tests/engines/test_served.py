@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from felicity.core.engine import More
 from felicity.core.errors import BadInput, FelicityError, NotPossible, UnknownName
 from felicity.core.policy import Policy
+from felicity.engines.served import writing
 from felicity.engines.served.pace import Pace
 from felicity.engines.served.pieces import find_spans
 from felicity.engines.served.settings import Bill, Serving
@@ -207,6 +208,49 @@ def test_a_server_that_tells_only_what_comes_next_fills_and_refuses_to_score(tin
         assert (found["logprob"] - local["logprob"]).abs().max() < CLOSE
         with pytest.raises(NotPossible, match="at most 20 logprobs.*ask for fewer"):
             lm.fill("The cats ___.", k=21)
+
+
+def test_a_server_that_tells_fewer_words_than_asked_is_refused(tiny_model: Path) -> None:
+    with Served(tiny_model, most=2) as served:
+        lm = reach(served, tokenizer=str(tiny_model))
+        with pytest.raises(
+            NotPossible, match=r"the 10 likeliest tokens \(asked for 15, it told [12]\); ask for"
+        ):
+            lm.fill("The cats ___.", k=10)
+
+
+def test_a_frame_for_which_no_token_is_a_text_is_refused() -> None:
+    with pytest.raises(NotPossible, match="None of the 2 likeliest tokens .* for 'A ___.' is a text"):
+        writing._rank("A ___.", [(" ", -1.0), ("\ufffd", -2.0)], 1)
+
+
+def test_what_a_server_refused_once_is_not_asked_again(tiny_model: Path) -> None:
+    with Served(tiny_model, style="llama") as served:
+        complete = served.completion
+
+        def at_most_20(body: dict[str, Any], *, short: bool) -> tuple[int, object]:
+            refused = body.get("logprobs", 0) > 20
+            return (400, {"error": {"message": "at most 20"}}) if refused else complete(body, short=short)
+
+        served.completion = at_most_20  # type: ignore[method-assign]
+        lm = reach(served, concurrency=1)
+        served.asked.clear()
+        for frames in (["The cats ___.", "She saw ___."], ["Tim ___."]):
+            assert len(lm.fill(frames, k=20)) >= len(frames)
+        assert [body["logprobs"] for body in served.asked] == [25, 20, 20, 20]
+
+
+@pytest.mark.parametrize("name", ["requests_per_minute", "tokens_per_minute"])
+def test_a_limit_of_nothing_is_refused(name: str) -> None:
+    with pytest.raises(BadInput, match=f"--{name.replace('_', '-')} is 0; it must be above 0"):
+        Serving(**{name: 0})  # type: ignore[arg-type]
+
+
+def test_a_service_for_conversations_alone_is_refused(tiny_model: Path) -> None:
+    with Served(tiny_model) as served:
+        served.completion = lambda *_, **__: (404, {"detail": "Not Found"})  # type: ignore[method-assign]
+        with pytest.raises(NotPossible, match="tells no log-probabilities for 'tiny'"):
+            reach(served)
 
 
 def test_words_in_a_blank_and_texts_written_on_are_the_local_engine_s(tiny_model: Path) -> None:

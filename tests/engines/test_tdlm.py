@@ -72,6 +72,15 @@ def test_the_right_document_beats_another_and_none(tdlm: Path, held: list[tuple[
     assert with_right > mean_nats(lm, texts, None)
 
 
+def test_the_document_follows_the_policys_casing(tdlm: Path, held: list[tuple[str, list[str]]]) -> None:
+    sentence, *rest = held[0][1]
+    document = " ".join(rest).lower()
+    lm = open_model(str(tdlm), policy=Policy(casing="lower"), cache=False)
+    read = lm.score([sentence] * 2, context=[document, document.upper()])["lp"]
+    assert read[0] == pytest.approx(read[1], abs=1e-6)
+    assert abs(read[0] - lm.score(sentence)["lp"][0]) > 0.01
+
+
 def test_it_beats_a_unigram_model(tdlm: Path, held: list[tuple[str, list[str]]]) -> None:
     lm = open_model(str(tdlm), policy=Policy(eos="auto"), cache=False)
     texts = [sentence for _, sentences in held for sentence in sentences]

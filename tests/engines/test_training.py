@@ -139,6 +139,16 @@ def test_training_ends_when_validation_no_longer_gains(corpus: Path, tmp_path: P
     assert min(valid[-2:]) >= min(valid[:-2])
 
 
+@pytest.mark.parametrize("topic", [None, TOPIC], ids=["lstm", "tdlm"])
+def test_a_training_that_loses_its_way_says_so(
+    corpus: Path, tmp_path: Path, topic: TopicSettings | None
+) -> None:
+    # So wide that a mean loss goes beyond 709 nats, whose exponential is no number any more.
+    settings = replace(TINY, rate=10.0, hidden=512, topic=topic)
+    with pytest.raises(FelicityError, match="has lost its way .*; lower --rate"):
+        train(prepare(corpus, settings), tmp_path / "model", settings)
+
+
 def test_an_epoch_has_every_sequence_once_and_follows_from_its_number() -> None:
     lengths = np.random.default_rng(0).integers(1, 50, size=1000)
     first, again, second = (plan_epoch(lengths, 130, batch=16, seed=1, epoch=epoch) for epoch in (1, 1, 2))

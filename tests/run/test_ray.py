@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -12,6 +13,8 @@ from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.run import ray_pool
 from felicity.run.evaluate import Run, evaluate
 from felicity.run.model import open_model
+from felicity.run.ray_cluster import Machines, share_out
+from felicity.run.ray_crew import Crew
 from felicity.run.ray_pool import PoolEngine, Workers, cut_shards
 from tests.conftest import Answer, make_tiny_model
 
@@ -138,6 +141,75 @@ def test_the_command_line_spreads_a_run(
     said = cli("run", pairs, "-m", tiny_model, "--workers", "ray", "-o", tmp_path / "run", "--no-report")
     assert said.code == 0, said.err
     assert "n 60" in said.out
+
+
+@pytest.mark.parametrize(
+    ("machines", "count", "wanted"),
+    [
+        # Two cards for three: two on one of them, so half a card each.
+        ([{"CPU": 8.0, "GPU": 2.0}], 3, {"num_cpus": 1.0, "num_gpus": 0.5}),
+        # A seventh rounded up in ten-thousandths, seven times, would be more than a card.
+        ([{"CPU": 8.0, "GPU": 1.0}], 7, {"num_cpus": 1.0, "num_gpus": 0.1428}),
+        # The cards' machine has one core for two workers; the other machine's cores are of no use to them.
+        ([{"CPU": 1.0, "GPU": 2.0}, {"CPU": 8.0}], 2, {"num_cpus": 0.0, "num_gpus": 1.0}),
+        # With two cores each, five and three would hold two and one.
+        ([{"CPU": 5.0}, {"CPU": 3.0}], 4, {"num_cpus": 1.0}),
+        ([{"CPU": 8.0}, {"CPU": 8.0}], 2, {"num_cpus": 8.0}),
+        ([{"CPU": 2.0}], 3, {"num_cpus": 0.0}),
+    ],
+)
+def test_all_workers_find_room(machines: Machines, count: int, wanted: dict[str, float]) -> None:
+    assert share_out(machines, count) == wanted
+
+
+def start_doublers(told: Path, **share: float) -> Callable[[], Any]:
+    """Workers that double a number; a negative one kills its first worker, 13 every one, 0 is an error."""
+
+    class Doubler:
+        def hello(self) -> None:
+            pass
+
+        def score(self, number: int) -> int:
+            first = told / str(number)
+            if number == 13 or (number < 0 and not first.exists()):
+                first.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            if not number:
+                raise ValueError("nothing to double")
+            return 2 * number
+
+    return lambda: ray.remote(**share)(Doubler).remote()
+
+
+def test_deaths_are_counted_for_each_shard(cluster: None, tmp_path: Path) -> None:
+    # Six shards kill a worker each: more than one shard may.
+    crew = Crew(start_doublers(tmp_path, num_cpus=0))
+    assert sorted(crew.work([(-n,) for n in range(1, 7)], 1)) == [-12, -10, -8, -6, -4, -2]
+
+
+def test_a_shard_that_kills_every_worker_stops_the_run(cluster: None, tmp_path: Path) -> None:
+    crew = Crew(start_doublers(tmp_path, num_cpus=0))
+    with pytest.raises(FelicityError, match="A worker died 5 times at the same work .*more memory"):
+        list(crew.work([(1,), (13,)], 1))
+
+
+def test_an_error_in_a_worker_is_no_death(cluster: None, tmp_path: Path) -> None:
+    crew = Crew(start_doublers(tmp_path, num_cpus=0))
+    with pytest.raises(FelicityError, match=r"A worker met an error \(ValueError: nothing to double\); run"):
+        list(crew.work([(0,)], 1))
+
+
+def test_workers_without_room_hold_nothing_up(cluster: None, tmp_path: Path) -> None:
+    crew = Crew(start_doublers(tmp_path, num_cpus=2))
+    assert sorted(crew.work([(1,), (2,), (3,)], 3)) == [2, 4, 6]
+
+
+def test_a_cluster_without_room_is_told_of(cluster: None, tmp_path: Path) -> None:
+    crew = Crew(start_doublers(tmp_path, num_cpus=64), seconds=1.0)
+    with pytest.raises(
+        FelicityError, match="No worker of the cluster answered within 1 s; see with `ray status`"
+    ):
+        list(crew.work([(1,)], 1))
 
 
 def test_shards_are_cut_the_same_way_whatever_is_done(monkeypatch: pytest.MonkeyPatch) -> None:

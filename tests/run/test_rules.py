@@ -6,7 +6,9 @@ import polars as pl
 import pytest
 
 import felicity as fe
-from felicity.core.errors import NotPossible
+from felicity.core.errors import BadInput, NotPossible
+from felicity.run import scoring
+from felicity.run.ray_pool import PoolEngine, Workers
 
 SUITE = """\
 name = "agreement"
@@ -111,6 +113,42 @@ def test_cloze_looks_for_the_target_among_the_models_words(tiny_model: Path, tmp
     assert run["judgements"]["rule"].unique().to_list() == ["top5"]
 
 
+def test_words_for_blanks_are_kept_by_batch_and_asked_for_once(
+    tiny_model: Path, tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "NEG-136-SIMP.tsv").write_text(NEG)
+    monkeypatch.setattr(scoring, "BATCH_FRAMES", 2)
+    whole = fe.evaluate("neg_136_simp", fe.model(str(tiny_model), cache=False), source=tmp_path)
+    assert whole.manifest["fill"] == {"k": 20, "frames": 6, "now": 6} | {
+        "tokens_dropped": int(whole["fillers"]["dropped"].sum())
+    }
+    lm = fe.model(str(tiny_model))
+    fill, told = lm.engine.fill, []  # type: ignore[attr-defined]
+
+    def stop_at_the_second(frames: list[str], *, k: int) -> pl.DataFrame:
+        if told and told[-1][0] > 8:
+            raise KeyboardInterrupt
+        return fill(frames, k=k)
+
+    monkeypatch.setattr(lm.engine, "fill", stop_at_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        fe.evaluate("neg_136_simp", lm, source=tmp_path, progress=lambda *step: told.append(step))
+    # Eight texts and six frames: both are told of, and two frames were kept.
+    assert told[0] == (0, 14)
+    assert told[-1] == (10, 14)
+    run = fe.evaluate("neg_136_simp", fe.model(str(tiny_model)), source=tmp_path)
+    assert run.manifest["fill"]["now"] == 4
+    assert run["fillers"].equals(whole["fillers"])
+
+    def load(*_: object, **__: object) -> None:
+        raise AssertionError("the weights were loaded")
+
+    monkeypatch.setattr("felicity.engines.causal.load_weights", load)
+    again = fe.evaluate("neg_136_simp", fe.model(str(tiny_model)), source=tmp_path)
+    assert again.manifest["fill"]["now"] == 0
+    assert again["fillers"].equals(whole["fillers"])
+
+
 def test_completion_needs_scores_only_and_judges_both_frames(tiny_model: Path, tmp_path: Path) -> None:
     (tmp_path / "NEG-136-SIMP.tsv").write_text(NEG)
     run = fe.evaluate("neg_136_simp", fe.model(str(tiny_model)), rule="completion", source=tmp_path)
@@ -149,12 +187,30 @@ def test_ratings_are_correlated_by_condition(tiny_model: Path, tmp_path: Path) -
     assert run["requests"].filter(condition="real")["context"].null_count() == 0
 
 
-def test_another_rule_in_the_same_folder_leaves_no_table_of_the_first(
-    tiny_model: Path, tmp_path: Path
-) -> None:
+def test_a_folder_of_another_rule_is_refused(tiny_model: Path, tmp_path: Path) -> None:
     (tmp_path / "NEG-136-SIMP.tsv").write_text(NEG)
     lm = fe.model(str(tiny_model))
     fe.evaluate("neg_136_simp", lm, source=tmp_path, out=tmp_path / "run")
-    again = fe.evaluate("neg_136_simp", lm, rule="completion", source=tmp_path, out=tmp_path / "run")
-    assert "fillers" not in again.tables
-    assert not (tmp_path / "run" / "fillers.parquet").exists()
+    before = (tmp_path / "run" / "manifest.json").read_bytes()
+    with pytest.raises(
+        BadInput, match="'neg_136_simp' by the rule 'cloze', not 'completion'; choose another"
+    ):
+        fe.evaluate("neg_136_simp", lm, rule="completion", source=tmp_path, out=tmp_path / "run")
+    assert (tmp_path / "run" / "manifest.json").read_bytes() == before
+    assert (tmp_path / "run" / "fillers.parquet").exists()
+
+
+def test_a_spread_run_is_judged_by_the_rule_of_one_process(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "NEG-136-SIMP.tsv").write_text(NEG)
+    alone = fe.model(str(tiny_model))
+    whole = fe.evaluate("neg_136_simp", alone, source=tmp_path)
+    spread = fe.Model(PoolEngine(alone.engine, lambda: alone.engine, Workers(count=2)), spec=str(tiny_model))
+    # All is scored by now, so that no worker is needed: what is left is how it is judged.
+    run = fe.evaluate("neg_136_simp", spread, source=tmp_path)
+    assert run.manifest["options"]["rule"] == "cloze"
+    assert run["fillers"].equals(whole["fillers"])
+    assert spread.info.can == alone.info.can
+    texts = [lm.generate("The cats", tokens=3) for lm in (spread, alone)]
+    assert texts[0].equals(texts[1])
+    words = [lm.score_candidates("The cats ___.", ["annoy", "saw"]) for lm in (spread, alone)]
+    assert words[0].equals(words[1])

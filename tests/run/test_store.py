@@ -6,8 +6,8 @@ import pytest
 from felicity.core.engine import EngineInfo
 from felicity.core.errors import FelicityError
 from felicity.core.policy import Policy
-from felicity.core.schemas import TOKENS
-from felicity.run.store import ScoreStore, prompt_keys
+from felicity.core.schemas import FILLERS, TOKENS
+from felicity.run.store import ScoreStore, frame_keys, prompt_keys
 
 
 def info(**changes: object) -> EngineInfo:
@@ -96,6 +96,21 @@ def test_another_model_policy_or_dtype_never_shares_scores(
 
 def test_the_name_alone_does_not_part_two_models() -> None:
     assert info(name="a").key == info(name="b").key
+
+
+def test_words_for_a_frame_come_back_as_they_were_and_by_their_number(tmp_path: Path) -> None:
+    store = ScoreStore(tmp_path / "s.sqlite", info())
+    frames = ["A ___.", 'Say "\u2026" ___.']
+    rows = [(frames[0], 1, "cat", "\u0120cat", -0.1 - 0.2, 0), (frames[0], 2, "dog", "\u0120dog", -2.5, 3)]
+    rows += [(frames[1], 1, "\U0001f642", '"', -1e-17, 1)]
+    fillers = pl.DataFrame(rows, schema=FILLERS, orient="row")
+    keys = frame_keys(frames, k=2)
+    store.add_fillers(keys, frames, fillers)
+    store.close()
+    again = ScoreStore(tmp_path / "s.sqlite", info())
+    assert again.read_fillers(keys, frames).equals(fillers)
+    assert again.read_fillers(keys[::-1], frames[::-1])["filler"].to_list() == ["\U0001f642", "cat", "dog"]
+    assert again.has_fillers([*keys, *frame_keys(frames, k=3)]) == set(keys)
 
 
 def test_a_damaged_store_is_named(tmp_path: Path) -> None:

@@ -34,6 +34,20 @@ class Compute:
     device_map: str | None = None
 
 
+def refuse_for_words(compute: Compute, *, models: str, processor: bool = False) -> None:
+    """Stop where a word model is asked to compute as it does not; with `processor` it knows no device either.
+
+    Raises NotPossible.
+    """
+    for option, wrong, what in (
+        ("dtype", compute.dtype != "float32", "in float32 only"),
+        ("device-map", compute.device_map is not None, "on one device only"),
+        ("device", processor and compute.device not in ("auto", "cpu"), "on the processor only"),
+    ):
+        if wrong:
+            raise NotPossible(f"{models} models compute {what}; leave --{option} away.")
+
+
 def choose_device(device: str) -> str:
     """`auto` is the accelerator where there is one.
 

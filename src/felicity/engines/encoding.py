@@ -98,8 +98,8 @@ class Encoder:
 
     def encode(self, prompts: pl.DataFrame) -> Encoded:
         """Token ids and offsets for every prompt; over-long contexts cut where the policy says so."""
-        contexts = [self._cased(text) for text in prompts["context_text"].fill_null("").to_list()]
-        texts = [self._cased(text) for text in prompts["text"].to_list()]
+        contexts = [self.cased(text) for text in prompts["context_text"].fill_null("").to_list()]
+        texts = [self.cased(text) for text in prompts["text"].to_list()]
         requests = prompts["request"].to_list()
         dropped = np.zeros(len(texts), dtype=np.uint32)
         encoded = self._encode(requests, contexts, texts, dropped)
@@ -114,7 +114,8 @@ class Encoder:
             contexts[i], dropped[i] = self._shorten(contexts[i], texts[i])
         return self._encode(requests, contexts, texts, dropped)
 
-    def _cased(self, text: str) -> str:
+    def cased(self, text: str) -> str:
+        """The text in the policy's casing."""
         return text.lower() if self.policy.casing == "lower" else text
 
     def _shorten(self, context: str, text: str) -> tuple[str, int]:

@@ -60,7 +60,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         if (folder / "adapter_config.json").is_file():
             raise BadInput(f"{folder} is an adapter, not a model; merge it into its model and save that.")
         raise BadInput(f"{folder} is no model folder: it has no config.json.")
-    return _read_object(path)
+    return read_object(path)
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -106,7 +106,7 @@ def read_tensors(path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 
 def _shards(index: Path) -> list[Path]:
-    names = _read_object(index).get("weight_map")
+    names = read_object(index).get("weight_map")
     if not isinstance(names, dict) or not names:
         raise BadInput(f"{index} lists no weights; fetch or save the model again.")
     shards = [index.parent / name for name in sorted(set(names.values()))]
@@ -118,10 +118,14 @@ def _shards(index: Path) -> list[Path]:
 
 def _is_bare(folder: Path) -> bool:
     path = folder / "tokenizer_config.json"
-    return path.is_file() and _read_object(path).get("tokenizer_class") in BARE_TOKENIZERS
+    return path.is_file() and read_object(path).get("tokenizer_class") in BARE_TOKENIZERS
 
 
-def _read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of a model.
+
+    Raises BadInput where it holds none.
+    """
     try:
         content = json.loads(read_text(path))
     except ValueError as error:

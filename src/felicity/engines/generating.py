@@ -4,7 +4,8 @@ A continuation that is drawn has a random stream of its own, made of the seed, i
 so it does not depend on which prompts it shares a batch with.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ PLAIN: dict[str, Any] = {
     "min_length": 0,
     "length_penalty": 1.0,
 }
+# What is a model's own and no heuristic: the tokens that its texts begin and end with.
+MARKS = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
 
 
 def generate_texts(
@@ -102,7 +105,7 @@ def _write(
     drawers = [_Drawer(sampling, streams)] if sampling.temperature else []
     begin = width if writes_on else 1
     stopper = _Stopper(tokenizer, sampling.stop, begin, len(rows))
-    with torch.inference_mode():
+    with torch.inference_mode(), _without_heuristics(model):
         output = model.generate(
             torch.from_numpy(padded).to(model.device),
             attention_mask=torch.from_numpy(seen).to(model.device),
@@ -118,6 +121,19 @@ def _write(
         text = _decode(tokenizer, list(rows[place]) if writes_on else [], ids[:size])
         answers.append((_cut(text, sampling.stop), size, reason))
     return answers
+
+
+@contextmanager
+def _without_heuristics(model: Any) -> Iterator[None]:
+    """Keep from transformers what the model's files ask for: it takes from there what a call leaves open."""
+    from transformers import GenerationConfig
+
+    kept = model.generation_config
+    model.generation_config = GenerationConfig(**{name: getattr(kept, name) for name in MARKS})
+    try:
+        yield
+    finally:
+        model.generation_config = kept
 
 
 def _end_tokens(model: Any, tokenizer: Any) -> list[int]:

@@ -1,11 +1,10 @@
 """Two things that encoder-decoders get wrong silently: where they begin, and what they end in."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from felicity.core.errors import NotPossible
-from felicity.engines.folders import read_config, weight_files
+from felicity.engines.folders import read_config, read_object, weight_files
 
 HEAD = "lm_head.weight"
 
@@ -13,12 +12,12 @@ HEAD = "lm_head.weight"
 def find_start(folder: Path, *, name: str) -> int:
     """The token that the decoder begins with.
 
-    Raises NotPossible where neither configuration names one.
+    Raises NotPossible where neither configuration names one, BadInput where one is damaged.
     """
     settings = read_config(folder)
     path = folder / "generation_config.json"
     if path.is_file():
-        settings |= {k: v for k, v in json.loads(path.read_text(encoding="utf-8")).items() if v is not None}
+        settings |= {name: value for name, value in read_object(path).items() if value is not None}
     start = settings.get("decoder_start_token_id")
     if not isinstance(start, int):
         raise NotPossible(f"The configuration of '{name}' names no decoder_start_token_id; add it.")

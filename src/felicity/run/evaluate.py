@@ -19,14 +19,14 @@ from felicity.measures.scoring import check_measures
 from felicity.measures.sentence import UNIGRAM_MEASURES
 from felicity.measures.unigram import Unigram, read_unigram
 from felicity.run.audit import audit_requests, audit_rows, refuse_overlong
-from felicity.run.filling import K, fill_items
+from felicity.run.filling import K, find_frames, read_cloze
 from felicity.run.folder import EXTRAS, SHEETS, TABLES, RunFolder
 from felicity.run.manifest import build_manifest, now, refuse_other_run
 from felicity.run.model import Model, open_model
 from felicity.run.pending import fix_pending, forget_pending
 from felicity.run.precision import Noise
 from felicity.run.rules import RULES, Case, Rule, impossible_rules, needs, prepare_items, refuse_impossible
-from felicity.run.scoring import Progress, read_mixed
+from felicity.run.scoring import Progress, read_mixed, share_progress
 from felicity.run.settling import settle_run
 from felicity.run.verdicts import write_verdicts
 
@@ -158,7 +158,8 @@ def _evaluate(
     for name, table in tables.items():
         folder.write(name, table)
     pending = fix_pending(lm, folder, prompts)
-    scored = lm.score_all(pending, progress=progress)
+    frames = find_frames(plan.items) if "fill" in needs(plan.dataset.rule) else []
+    scored = lm.score_all(pending, progress=share_progress(progress, after=len(frames)))
     manifest["scored"] = {"texts": len(prompts), "now": scored}
     manifest["model"] |= lm.info.as_dict()
     case = plan.case(requests, tuple(manifest["measures"]), Noise(rough=lm.info.noise))
@@ -166,10 +167,12 @@ def _evaluate(
         settled, noise = settle_run(lm, folder, prompts, case, plan.rule, seed=plan.seed)
         manifest["precision"] = {"dtype": lm.info.dtype} | settled.as_dict()
         case = replace(case, noise=noise)
-    if "fill" in needs(plan.dataset.rule):
-        fillers = fill_items(lm, plan.items)
+    if frames:
+        filled = lm.fill_all(frames, k=K, progress=share_progress(progress, before=len(pending)))
+        fillers = read_cloze(lm, plan.items)
         case = replace(case, fillers=fillers, targets=plan.dataset.targets, change=plan.dataset.change)
-        manifest["fill"] = {"k": K, "tokens_dropped": int(fillers["dropped"].sum())}
+        dropped = int(fillers["dropped"].sum())
+        manifest["fill"] = {"k": K, "frames": len(frames), "now": filled, "tokens_dropped": dropped}
     folder.write_parts("tokens", TOKENS, read_mixed(lm.store, prompts, lm.exact.store, case.noise.exact))
     finish_run(folder, manifest, plan, case)
     forget_pending(folder)
@@ -181,8 +184,7 @@ def keep_measures(new: dict[str, Any], old: dict[str, Any], folder: str, *, coun
 
     Raises NotPossible where an old one needs unigram counts that were not given again.
     """
-    same_rule = new["options"].get("rule") == old.get("options", {}).get("rule")
-    kept = [name for name in old.get("measures", []) if same_rule and name not in new["measures"]]
+    kept = [name for name in old.get("measures", []) if name not in new["measures"]]
     needy = [name for name in kept if name in UNIGRAM_MEASURES and not counted]
     if needy:
         raise NotPossible(

@@ -4,20 +4,26 @@ import polars as pl
 
 from felicity.core.schemas import CLOZE
 from felicity.run.model import Model
+from felicity.run.store import frame_keys
 
 # Where the blank is, and the full stop that models which read both sides see behind it.
-BLANK = "{} ___."
+FRAME = pl.format("{} ___.", "context_text").alias("frame")
 K = 20
 
 
-def fill_items(lm: Model, items: pl.DataFrame, *, k: int = K) -> pl.DataFrame:
+def find_frames(items: pl.DataFrame) -> list[str]:
+    """The frames of a dataset's stimuli, equal ones once."""
+    return items.select(FRAME).to_series().unique(maintain_order=True).to_list()
+
+
+def read_cloze(lm: Model, items: pl.DataFrame, *, k: int = K) -> pl.DataFrame:
     """Rows of CLOZE: the k likeliest words for the frame of every stimulus, and the target's rank among them.
 
-    The stimulus is the frame (`context_text`) and its target (`text`). Equal frames are filled once.
+    The stimulus is the frame (`context_text`) and its target (`text`). All frames must be filled already.
     """
-    framed = items.with_columns(pl.format(BLANK, "context_text").alias("frame"))
-    frames = framed["frame"].unique(maintain_order=True).to_list()
-    filled = lm.fill(frames, k=k)
+    framed = items.with_columns(FRAME)
+    frames = find_frames(items)
+    filled = lm.store.read_fillers(frame_keys(frames, k=k), frames)
     words = (
         filled.sort("rank")
         .group_by("frame", maintain_order=True)

@@ -60,22 +60,32 @@ def refuse_other_run(old: dict[str, Any], new: dict[str, Any], folder: str) -> N
 
     Raises BadInput naming what differs.
     """
-    for part, field, what in (("model", "key", "model"), ("dataset", "digest", "dataset")):
-        before, after = old[part].get(field), new[part][field]
-        if before == after:
-            continue
-        names = old[part].get("name"), new[part]["name"]
-        if names[0] != names[1]:
-            difference = f"the {what} '{names[0]}', not '{names[1]}'"
+    for part, field in (("model", "key"), ("dataset", "digest")):
+        before, after = old[part], new[part]
+        if before.get("name") != after["name"]:
+            same = before.get(field) == after[field]
+            difference = "" if same else f"the {part} '{before.get('name')}', not '{after['name']}'"
         elif part == "model":
             fields = ("weights", "tokenizer", "policy", "dtype", "family", "kind")
-            changed = [name for name in fields if old[part].get(name) != new[part][name]]
-            difference = f"the {what} '{names[0]}' with another {' and '.join(changed)}"
+            changed = [name for name in fields if before.get(name) != after[name]]
+            difference = (
+                f"the model '{after['name']}' with another {' and '.join(changed)}" if changed else ""
+            )
         else:
-            difference = f"'{names[0]}' with other items"
-        raise BadInput(
-            f"{folder} holds a run of {difference}; choose another folder with -o, or remove that one."
-        )
+            difference = _find_change(old, new)
+        if difference:
+            raise BadInput(
+                f"{folder} holds a run of {difference}; choose another folder with -o, or remove that one."
+            )
+
+
+def _find_change(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """How a run of the same dataset differs: in its rule, which may choose the items, or in these."""
+    name = new["dataset"]["name"]
+    rules = [manifest["options"].get("rule") for manifest in (old, new)]
+    if rules[0] != rules[1]:
+        return f"'{name}' by the rule '{rules[0]}', not '{rules[1]}'"
+    return f"'{name}' with other items" if old["dataset"].get("digest") != new["dataset"]["digest"] else ""
 
 
 def command_line() -> str:

@@ -24,7 +24,7 @@ from felicity.engines.served.settings import Serving
 from felicity.measures.words import find_words, sum_spans
 from felicity.run.precision import EXACT
 from felicity.run.ray_pool import Workers, pool_engine
-from felicity.run.scoring import Progress, find_missing, read_tokens, score_missing
+from felicity.run.scoring import Progress, fill_missing, find_missing, read_tokens, score_missing
 from felicity.run.store import ScoreStore
 
 
@@ -137,11 +137,9 @@ class Model:
         >>> fe.model("smollm2").fill("The capital of France is ___.", k=1)["filler"].to_list()
         ['Paris']
         """
-        if not isinstance(self.engine, Filler) or "fill" not in self.info.can:
-            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot fill a blank.")
         if k < 1:
             raise BadInput(f"k is {k}; ask for at least one word.")
-        return self.engine.fill(as_list(frames, "frame"), k=k)
+        return self._filler().fill(as_list(frames, "frame"), k=k)
 
     def score_candidates(
         self, frames: str | Sequence[str], candidates: Sequence[str] | Sequence[Sequence[str]]
@@ -156,15 +154,14 @@ class Model:
         >>> scored["logprob"][0] > scored["logprob"][1]
         True
         """
-        if not isinstance(self.engine, Filler) or "fill" not in self.info.can:
-            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot fill a blank.")
+        filler = self._filler()
         frames = as_list(frames, "frame")
         words = [[words] if isinstance(words, str) else list(words) for words in candidates]
         if candidates and isinstance(candidates[0], str):
             words = [[word for part in words for word in part]] * len(frames)
         if len(words) != len(frames):
             raise BadInput(f"There are {len(frames)} frames but {len(words)} lists of candidates.")
-        return self.engine.score_candidates(frames, words)
+        return filler.score_candidates(frames, words)
 
     def generate(
         self,
@@ -210,6 +207,15 @@ class Model:
     def score_all(self, pending: pl.DataFrame, *, progress: Progress | None = None) -> int:
         """Score prompts into the store, from where it stopped; how many texts that took."""
         return score_missing(self.engine, self.store, pending, progress=progress)
+
+    def fill_all(self, frames: Sequence[str], *, k: int, progress: Progress | None = None) -> int:
+        """The k likeliest words for each frame into the store, from where it stopped; how many that took."""
+        return fill_missing(self._filler(), self.store, frames, k=k, progress=progress)
+
+    def _filler(self) -> Filler:
+        if not isinstance(self.engine, Filler) or "fill" not in self.info.can:
+            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot fill a blank.")
+        return self.engine
 
 
 def open_model(

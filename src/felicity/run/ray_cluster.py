@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import ceil
 from typing import Any
 
 from felicity.core.errors import FelicityError
@@ -13,6 +14,8 @@ LOCAL = "local"
 TELL = ("FELICITY_CACHE", "FELICITY_DATA", "HF_HOME", "HF_HUB_OFFLINE", "ONEDNN_MAX_CPU_ISA")
 # Shards are small; Ray would take a third of the memory for them.
 OBJECT_STORE = 200_000_000
+# Of a CPU or GPU, the smallest that Ray counts.
+PARTS = 10_000
 
 Machines = list[dict[str, float]]
 
@@ -68,10 +71,23 @@ def share_out(machines: Machines, count: int) -> dict[str, float]:
 
     >>> share_out([{"CPU": 8.0}, {"CPU": 4.0}], 2)
     {'num_cpus': 4.0}
+    >>> share_out([{"CPU": 8.0, "GPU": 2.0}], 3)
+    {'num_cpus': 1.0, 'num_gpus': 0.5}
     """
-    cores = sum(machine.get("CPU", 0) for machine in machines)
-    each = float(min(cores // count, min((machine["CPU"] for machine in machines), default=1)))
-    cards = sum(machine.get("GPU", 0) for machine in machines)
-    if cards:
-        return {"num_cpus": min(1.0, each), "num_gpus": min(1.0, cards / count)}
-    return {"num_cpus": each}
+    cores = [machine["CPU"] for machine in machines]
+    cards = sum(int(machine.get("GPU", 0)) for machine in machines)
+    sharing = ceil(count / cards) if cards else 0
+    each = int(min([1 if cards else sum(cores) // count, *cores]))
+    while each and _count_room(machines, each, sharing) < count:
+        each -= 1
+    # Ray counts in ten-thousandths, and those on one card must not round up to more than it.
+    return {"num_cpus": float(each)} | ({"num_gpus": PARTS // sharing / PARTS} if cards else {})
+
+
+def _count_room(machines: Machines, cores: int, sharing: int) -> int:
+    """Workers that find room, each with so many cores, and so many `sharing` a GPU where there are any."""
+    rooms = [int(machine["CPU"] // cores) for machine in machines]
+    cards = [int(machine.get("GPU", 0)) for machine in machines]
+    return sum(
+        min(room, card * sharing) if sharing else room for room, card in zip(rooms, cards, strict=True)
+    )

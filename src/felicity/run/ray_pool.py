@@ -4,26 +4,25 @@ What is to be scored is cut into shards of fixed size, each planned by itself, s
 depend on how many workers there are or on which of them died.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from felicity.core.engine import NOTHING_MORE, Engine, EngineInfo, More
+from felicity.core.engine import NOTHING_MORE, Engine, EngineInfo, Filler, Generator, More, Sampling
 from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.core.policy import Policy
 from felicity.engines.devices import Compute
 from felicity.engines.families import open_engine
 from felicity.engines.served.settings import is_served
 from felicity.run.ray_cluster import count_places, join_cluster, share_out
+from felicity.run.ray_crew import Crew
 
 SHARD = 256
-# Times that a worker is started again, and that a shard is tried again, before the run stops.
-RESTARTS = 4
 ALL = "ray"
 
 
@@ -78,25 +77,32 @@ class Worker:
     """One engine in a process of the cluster."""
 
     def __init__(self, open_again: Callable[[], Engine], key: str) -> None:
-        self._engine = open_again()
+        self._open = lru_cache(open_again)
         self._key = key
+
+    def hello(self) -> None:
+        """Answer, once there is room for this worker and it has begun."""
 
     def score(self, shard: pl.DataFrame, done: list[str], more: More) -> tuple[str, Any]:
         """Frames of TOKENS and what the engine says of itself, or the sentence of a failure."""
-        if self._engine.info.key != self._key:
-            return "failed", (
-                f"A worker of the cluster has other files, or another version of felicity, for "
-                f"'{self._engine.info.name}'; make them the same on every machine."
-            )
         try:
-            frames = list(self._engine.score(shard, done=done, more=more))
+            engine = self._open()
+            if engine.info.key != self._key:
+                return "failed", (
+                    f"A worker of the cluster has other files, or another version of felicity, for "
+                    f"'{engine.info.name}'; make them the same on every machine."
+                )
+            frames = list(engine.score(shard, done=done, more=more))
         except FelicityError as error:
             return "failed", str(error)
-        return "scored", (frames, self._engine.info.notes)
+        return "scored", (frames, engine.info.notes)
 
 
 class PoolEngine:
-    """An Engine that hands shards to workers; tokenizing and all writing stay in this process."""
+    """An Engine that hands shards to workers; all but scoring stays in this process.
+
+    It can what its engine can, so that a dataset is judged by the same rule with workers as without.
+    """
 
     def __init__(self, engine: Engine, open_again: Callable[[], Engine], workers: Workers) -> None:
         self._engine = engine
@@ -108,12 +114,30 @@ class PoolEngine:
     def info(self) -> EngineInfo:
         """What the model is; once it has scored, also how the workers read it and how many there are."""
         told = self._engine.info
-        kept = tuple(what for what in told.can if what in ("score", "more"))
-        return replace(told, can=kept, notes=told.notes | self._notes)
+        return replace(told, notes=told.notes | self._notes)
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
         """One row of ENCODINGS per prompt, from the tokenizer alone."""
         return self._engine.encode(prompts)
+
+    def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+        """Rows of FILLERS, from the engine of this process."""
+        return self._filler().fill(frames, k=k)
+
+    def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
+        """Rows of CANDIDATES, from the engine of this process."""
+        return self._filler().score_candidates(frames, candidates)
+
+    def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
+        """Rows of CONTINUATIONS, from the engine of this process."""
+        if not isinstance(self._engine, Generator):
+            raise NotPossible(f"'{self.info.name}' cannot write texts; choose another model.")
+        return self._engine.generate(prompts, sampling=sampling)
+
+    def _filler(self) -> Filler:
+        if not isinstance(self._engine, Filler):
+            raise NotPossible(f"'{self.info.name}' cannot fill a blank; choose another model.")
+        return self._engine
 
     def score(
         self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
@@ -122,53 +146,25 @@ class PoolEngine:
 
         Raises FelicityError where workers die again and again, or one cannot do the work.
         """
-        shards = [(shard, finished) for shard, finished in cut_shards(prompts, set(done))]
+        shards = [(shard, finished, more) for shard, finished in cut_shards(prompts, set(done))]
         if not shards:
             return
-        import ray
-
         with join_cluster(self._workers.address) as machines:
             count = min(self._workers.count or count_places(machines), len(shards))
             self._notes |= {"workers": count}
-            actors = [self._start(share_out(machines, count)) for _ in range(count)]
-            waiting = iter(shards)
-            under_way: dict[Any, Any] = {}
-
-            def hand_out(actor: Any) -> None:
-                for shard, finished in waiting:
-                    under_way[actor.score.remote(shard, finished, more)] = actor
-                    return
-
-            for actor in actors:
-                hand_out(actor)
-            while under_way:
-                (ready, *_), _ = ray.wait(list(under_way))
-                actor = under_way.pop(ready)
-                frames, notes = self._collect(ready)
+            crew = Crew(partial(self._start, share_out(machines, count)))
+            for how, answer in crew.work(shards, count):
+                if how == "failed":
+                    raise FelicityError(answer)
+                frames, notes = answer
                 self._notes |= notes
-                hand_out(actor)
                 yield from frames
 
     def _start(self, share: dict[str, float]) -> Any:
         import ray
 
-        remote: Any = ray.remote(max_restarts=RESTARTS, max_task_retries=RESTARTS, **share)(Worker)
+        remote: Any = ray.remote(**share)(Worker)
         return remote.remote(self._open_again, self._engine.info.key)
-
-    def _collect(self, ready: Any) -> Any:
-        import ray
-
-        try:
-            how, answer = ray.get(ready)
-        except ray.exceptions.RayError as error:
-            reason = str(error).strip().splitlines()[0]
-            raise FelicityError(
-                f"A worker died {RESTARTS + 1} times at the same work ({reason[:200]}); give workers more "
-                "memory or start fewer; what was scored is kept, and the same command goes on from there."
-            ) from error
-        if how == "failed":
-            raise FelicityError(answer)
-        return answer
 
 
 def cut_shards(prompts: pl.DataFrame, done: set[str]) -> Iterator[tuple[pl.DataFrame, list[str]]]:

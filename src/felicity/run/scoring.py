@@ -1,15 +1,16 @@
-"""Prompts into the store: only what is missing, batch by batch, from where it stopped."""
+"""Prompts and frames into the store: only what is missing, batch by batch, from where it stopped."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
-from felicity.core.engine import Engine
-from felicity.run.store import ScoreStore, prompt_keys
+from felicity.core.engine import Engine, Filler
+from felicity.run.store import ScoreStore, frame_keys, prompt_keys
 
-# Called with how many texts are scored of how many.
+# Called with how many texts are scored, or frames filled, of how many.
 Progress = Callable[[int, int], None]
 READ_ROWS = 20_000
+BATCH_FRAMES = 128
 
 
 def find_missing(store: ScoreStore, prompts: pl.DataFrame) -> pl.DataFrame:
@@ -45,6 +46,38 @@ def score_missing(
         if progress:
             progress(finished, total)
     return scored
+
+
+def fill_missing(
+    engine: Filler, store: ScoreStore, frames: Sequence[str], *, k: int, progress: Progress | None = None
+) -> int:
+    """Fill what is not in the store, each batch kept before the next begins; how many frames were filled.
+
+    Batches are cut over all frames, so that work taken up again gives the very words of unbroken work.
+    """
+    keys = frame_keys(frames, k=k)
+    known = store.has_fillers(keys)
+    finished, filled = sum(key in known for key in keys), 0
+    if progress:
+        progress(finished, len(frames))
+    for begin in range(0, len(frames), BATCH_FRAMES):
+        part, part_keys = frames[begin : begin + BATCH_FRAMES], keys[begin : begin + BATCH_FRAMES]
+        fresh = sum(key not in known for key in part_keys)
+        if not fresh:
+            continue
+        store.add_fillers(part_keys, part, engine.fill(part, k=k))
+        filled += len(part)
+        finished += fresh
+        if progress:
+            progress(finished, len(frames))
+    return filled
+
+
+def share_progress(progress: Progress | None, *, before: int = 0, after: int = 0) -> Progress | None:
+    """What a step tells, as part of a whole that had so much before it and has so much after it."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(before + done, before + total + after)
 
 
 def read_tokens(store: ScoreStore, prompts: pl.DataFrame) -> Iterator[pl.DataFrame]:

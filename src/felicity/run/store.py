@@ -1,4 +1,4 @@
-"""Token scores on disk, shared between runs: what is scored once is never scored again.
+"""Token scores and words for blanks on disk, shared between runs: what is asked once is never asked again.
 
 One SQLite file per engine key (weights, tokenizer, policy, dtype), so that no model is ever given
 another's numbers. Each batch is one transaction: a kill at any moment loses the batch in flight and
@@ -18,7 +18,7 @@ import polars as pl
 from felicity.core.engine import EngineInfo
 from felicity.core.errors import FelicityError
 from felicity.core.files import cache_folder
-from felicity.core.schemas import TOKENS
+from felicity.core.schemas import FILLERS, TOKENS
 
 KEY_BYTES = 16
 QUERY_KEYS = 500
@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS engine (info TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS score (
     key BLOB PRIMARY KEY, tokens TEXT NOT NULL, start BLOB NOT NULL, end BLOB NOT NULL, logprob BLOB NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS filler (key BLOB PRIMARY KEY, fillers TEXT NOT NULL) WITHOUT ROWID;
 """
 
 
@@ -43,8 +44,16 @@ def prompt_keys(prompts: pl.DataFrame) -> list[bytes]:
     ]
 
 
+def frame_keys(frames: Sequence[str], *, k: int) -> list[bytes]:
+    """What the k likeliest words for each frame are found by."""
+    return [
+        hashlib.sha256(f"{k}\0{frame}".encode("utf-8", "surrogatepass")).digest()[:KEY_BYTES]
+        for frame in frames
+    ]
+
+
 class ScoreStore:
-    """Scores of one engine, by prompt."""
+    """Scores of one engine by prompt, and its words for blanks by frame."""
 
     def __init__(self, path: Path | None, info: EngineInfo) -> None:
         """Open or make the store at `path`; without a path it lives in memory."""
@@ -65,12 +74,42 @@ class ScoreStore:
 
     def has(self, keys: Sequence[bytes]) -> set[bytes]:
         """Those of the keys that are scored already."""
+        return self._has("score", keys)
+
+    def has_fillers(self, keys: Sequence[bytes]) -> set[bytes]:
+        """Those of the keys whose frames are filled already."""
+        return self._has("filler", keys)
+
+    def _has(self, table: str, keys: Sequence[bytes]) -> set[bytes]:
         found: set[bytes] = set()
         with self._errors():
             for part in _parts(keys):
-                query = f"SELECT key FROM score WHERE key IN ({_marks(part)})"
+                query = f"SELECT key FROM {table} WHERE key IN ({_marks(part)})"
                 found.update(key for (key,) in self._database.execute(query, part))
         return found
+
+    def add_fillers(self, keys: Sequence[bytes], frames: Sequence[str], fillers: pl.DataFrame) -> None:
+        """Keep the words for a batch of frames, in one transaction; what is there already stays."""
+        by_frame = fillers.partition_by("frame", as_dict=True)
+        rows = [
+            (key, json.dumps(by_frame[(frame,)].drop("frame").to_dict(as_series=False)))
+            for key, frame in zip(keys, frames, strict=True)
+        ]
+        with self._errors(), self._database:
+            self._database.executemany("INSERT OR IGNORE INTO filler VALUES (?, ?)", rows)
+
+    def read_fillers(self, keys: Sequence[bytes], frames: Sequence[str]) -> pl.DataFrame:
+        """Rows of FILLERS for these frames, in their order; all keys must be in the store."""
+        found: dict[bytes, str] = {}
+        with self._errors():
+            for part in _parts(list(dict.fromkeys(keys))):
+                query = f"SELECT key, fillers FROM filler WHERE key IN ({_marks(part)})"
+                found.update(self._database.execute(query, part))
+        tables = [
+            pl.DataFrame({"frame": frame} | json.loads(found[key]), schema=FILLERS)
+            for key, frame in zip(keys, frames, strict=True)
+        ]
+        return pl.concat(tables) if tables else pl.DataFrame(schema=FILLERS)
 
     def add(self, keys: Sequence[bytes], tokens: pl.DataFrame) -> None:
         """Keep a scored batch, in one transaction; what is there already stays."""

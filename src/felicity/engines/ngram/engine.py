@@ -9,11 +9,10 @@ import numpy as np
 import polars as pl
 
 from felicity.core.engine import NOTHING_MORE, EngineInfo, More
-from felicity.core.errors import NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.describe import ModelDescription
-from felicity.engines.devices import Compute
+from felicity.engines.devices import Compute, refuse_for_words
 from felicity.engines.digests import remember_digest
 from felicity.engines.encoding import Encoded, Encoder
 from felicity.engines.ngram.arpa import read_arpa, read_header
@@ -47,8 +46,7 @@ class NgramEngine:
         policy: Policy,
         compute: Compute | None = None,
     ) -> None:
-        if compute and compute.dtype != "float32":
-            raise NotPossible("n-gram models compute in float32 only; leave --dtype away.")
+        refuse_for_words(compute or Compute(), models="n-gram", processor=True)
         self._source = source
         self._description = description
         self._policy = policy

@@ -28,7 +28,7 @@ from felicity.engines.served.tables import (
     unknown_encodings,
 )
 from felicity.engines.served.texts import build_text_row, build_whole
-from felicity.engines.served.writing import fill_next, generate_texts
+from felicity.engines.served.writing import Depth, fill_next, generate_texts
 
 CHUNK = 8192
 # A frame is handed on, and so kept on disk, at least this often.
@@ -64,6 +64,7 @@ class ServedEngine:
         self._connection = connection
         self._encoder = encoder
         self._dialect = dialect
+        self._depth = Depth(vocabulary=info.vocabulary)
         self.info = info
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
@@ -118,7 +119,7 @@ class ServedEngine:
 
     def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
         """Rows of FILLERS: the k likeliest tokens after what stands before each frame's blank."""
-        return fill_next(self._connection, self._encoder, frames, k=k)
+        return fill_next(self._connection, self._encoder, frames, k=k, depth=self._depth)
 
     def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
         """Rows of CANDIDATES: log p(candidate | what stands before the blank)."""

@@ -56,8 +56,16 @@ class Serving:
             ("timeout", self.timeout <= 0, "above 0"),
             ("patience", self.patience < 0, "0 or more"),
             ("backoff", self.backoff <= 0, "above 0"),
-            ("requests_per_minute", (self.requests_per_minute or 1) <= 0, "above 0"),
-            ("tokens_per_minute", (self.tokens_per_minute or 1) <= 0, "above 0"),
+            (
+                "requests_per_minute",
+                self.requests_per_minute is not None and self.requests_per_minute <= 0,
+                "above 0",
+            ),
+            (
+                "tokens_per_minute",
+                self.tokens_per_minute is not None and self.tokens_per_minute <= 0,
+                "above 0",
+            ),
             ("price_per_million", (self.price_per_million or 0) < 0, "0 or more"),
         ):
             if wrong:

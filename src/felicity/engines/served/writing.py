@@ -1,6 +1,8 @@
 """What a server puts into a blank, and how it writes a text on."""
 
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -24,8 +26,23 @@ SEEDS = 1 << 31
 Next = list[tuple[str, float]]
 
 
+@dataclass
+class Depth:
+    """How deep into the vocabulary a server tells what comes next.
+
+    vocabulary: its tokens, 0 where they are not known. refused: the least that it refused to tell.
+    """
+
+    vocabulary: int = 0
+    refused: int = sys.maxsize
+
+    def asks(self, k: int) -> tuple[int, ...]:
+        """How many to ask for, in turn, so that k remain."""
+        return (k + SPARE, k) if k + SPARE < self.refused else (k,)
+
+
 def fill_next(
-    connection: Connection, encoder: Encoder | None, frames: Sequence[str], *, k: int
+    connection: Connection, encoder: Encoder | None, frames: Sequence[str], *, k: int, depth: Depth
 ) -> pl.DataFrame:
     """Rows of FILLERS: the likeliest tokens right after what stands before the blank.
 
@@ -33,26 +50,31 @@ def fill_next(
     """
     parsed = [parse_left_frame(text, name=connection.model) for text in frames]
     prompts = [build_prompt(encoder, frame.before.rstrip(), name=connection.model) for frame in parsed]
-    found = connection.ask_all(prompts, partial(_ask_next, model=connection.model, k=k))
+    found = connection.ask_all(prompts, partial(_ask_next, model=connection.model, k=k, depth=depth))
     rows = [
         row for frame, likeliest in zip(parsed, found, strict=True) for row in _rank(frame.text, likeliest, k)
     ]
     return pl.DataFrame(rows, schema=FILLERS, orient="row")
 
 
-async def _ask_next(client: Client, prompt: Prompt, *, model: str, k: int) -> Next:
+async def _ask_next(client: Client, prompt: Prompt, *, model: str, k: int, depth: Depth) -> Next:
     """The k likeliest next tokens and, where the server tells as many, a few more."""
-    for asked in (k + SPARE, k):
+    said = ""
+    for asked in depth.asks(k):
+        body = next_body(model, prompt, asked)
         try:
-            body = next_body(model, prompt, asked)
-            # Servers add the token that they drew to those that were asked for.
-            return (await client.ask(f"{client.url}/completions", body, read=read_next, tokens=len(prompt)))[
-                :asked
-            ]
+            found = await client.ask(f"{client.url}/completions", body, read=read_next, tokens=len(prompt))
         except Refused as refused:
             if refused.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
                 raise
+            depth.refused = min(depth.refused, asked)
             said = refused.said
+            continue
+        if len(found) >= min(k, depth.vocabulary or k):
+            # Servers add the token that they drew to those that were asked for.
+            return found[:asked]
+        said = f"asked for {asked}, it told {len(found)}"
+        break
     raise NotPossible(
         f"The server at {client.url} does not tell the {k} likeliest tokens ({said}); ask for fewer with -k, "
         "or start vLLM with --max-logprobs."
@@ -68,6 +90,11 @@ def _rank(frame: str, likeliest: Next, k: int) -> list[tuple[Any, ...]]:
             dropped += 1
         elif len(rows) < k:
             rows.append((frame, len(rows) + 1, text, token, logprob, dropped))
+    if not rows:
+        raise NotPossible(
+            f"None of the {len(likeliest)} likeliest tokens that the server tells for '{frame}' is a text by "
+            "itself; ask for more with -k."
+        )
     return rows
 
 

@@ -17,12 +17,11 @@ import numpy as np
 import polars as pl
 
 from felicity.core.engine import NOTHING_MORE, EngineInfo, More
-from felicity.core.errors import NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.batches import BATCH_TOKENS, plan_batches
 from felicity.engines.describe import ModelDescription
-from felicity.engines.devices import Compute, choose_device, prepare_processor
+from felicity.engines.devices import Compute, choose_device, prepare_processor, refuse_for_words
 from felicity.engines.digests import remember_digest
 from felicity.engines.encoding import Encoded, Encoder
 from felicity.engines.folders import read_tensors
@@ -55,8 +54,7 @@ class TrainedEngine:
         self._description = description
         self._policy = policy
         self._compute = compute or Compute()
-        if self._compute.dtype != "float32":
-            raise NotPossible("LSTM and TDLM models compute in float32 only; leave --dtype away.")
+        refuse_for_words(self._compute, models="LSTM and TDLM")
 
     @cached_property
     def settings(self) -> TrainingSettings:
@@ -137,7 +135,7 @@ class TrainedEngine:
             nothing = np.zeros(0, dtype=np.int64)
             return encode_words(self.encoder, prompts, name=name), [nothing] * len(prompts)
         alone = prompts.with_columns(pl.lit(None, dtype=pl.String).alias("context_text"))
-        contexts = prompts["context_text"].fill_null("").to_list()
+        contexts = [self.encoder.cased(text) for text in prompts["context_text"].fill_null("").to_list()]
         found = self.encoder.tokenizer(contexts)["input_ids"]
         words = (np.array(ids, dtype=np.int64) for ids in found)
         longest = self.settings.topic.document

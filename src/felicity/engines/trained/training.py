@@ -114,9 +114,7 @@ def _run_epoch(
             so_far.words += int(text.lengths[step.rows].sum())
         so_far.step += 1
         if not math.isfinite(so_far.nats):
-            raise FelicityError(
-                f"The training in {folder} has lost its way (its loss is no number); lower --rate."
-            )
+            raise _lost(folder)
         if on_batch:
             on_batch(so_far.epoch, so_far.step, len(steps))
         if time.monotonic() - saved >= 60 * minutes and so_far.step < len(steps):
@@ -130,12 +128,14 @@ def _finish_epoch(
     """Measure validation perplexity, keep the weights where it is the best so far, begin the next epoch."""
     so_far = training.so_far
     nats = measure_nats(training.model, prepared.valid, settings, training.device)
-    valid = math.exp(nats / prepared.valid.predicted)
-    row: dict[str, Any] = {
-        "epoch": so_far.epoch,
-        "train": math.exp(so_far.nats / max(1, so_far.words)),
-        "valid": valid,
-    }
+    try:
+        valid = math.exp(nats / prepared.valid.predicted)
+        seen = math.exp(so_far.nats / max(1, so_far.words))
+    except OverflowError as error:
+        raise _lost(folder) from error
+    if not math.isfinite(valid):
+        raise _lost(folder)
+    row: dict[str, Any] = {"epoch": so_far.epoch, "train": seen, "valid": valid}
     if valid < so_far.best:
         so_far.best, so_far.stale = valid, 0
         with replacing(folder / WEIGHTS) as part:
@@ -146,6 +146,10 @@ def _finish_epoch(
     so_far.history.append(row)
     so_far.epoch, so_far.step, so_far.nats, so_far.words = so_far.epoch + 1, 0, 0.0, 0
     return row
+
+
+def _lost(folder: Path) -> FelicityError:
+    return FelicityError(f"The training in {folder} has lost its way (its loss is no number); lower --rate.")
 
 
 def _is_done(so_far: Progressed, settings: TrainingSettings) -> bool:
