@@ -46,10 +46,23 @@ def test_plain_reading_keeps_few_logits_and_gives_the_numbers_of_the_bare_model(
     assert sum(rows) == encoded.wanted.sum()
 
 
+def test_memory_for_logits_is_used_again_and_let_go() -> None:
+    model, encoded = build_model("GPT-2"), encode(draw_sequences()[:40])
+    alone, head = score_alone(model, encoded), model.get_output_embeddings()
+    for _ in range(2):
+        found = score_plainly(model, encoded)
+        np.testing.assert_allclose(found[encoded.wanted], alone[encoded.wanted], rtol=0, atol=TOLERANCE)
+    assert head in logits._SCRATCH
+    assert "forward" not in vars(head)
+    logits.forget_logits(model)
+    assert head not in logits._SCRATCH
+
+
 def test_a_model_without_a_projection_of_its_own_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     model, encoded = build_model("GPT-2"), encode(draw_sequences()[:9])
     narrow = score_plainly(model, encoded)
     monkeypatch.setattr(model, "get_output_embeddings", lambda: None)
+    logits.forget_logits(model)
     np.testing.assert_allclose(score_plainly(model, encoded), narrow, rtol=0, atol=TOLERANCE)
 
 

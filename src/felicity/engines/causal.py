@@ -23,7 +23,7 @@ from felicity.engines.digests import fingerprint_tokenizer, fingerprint_weights
 from felicity.engines.encoding import Encoded, Encoder
 from felicity.engines.generating import generate_texts, refuse_long
 from felicity.engines.loading import load_tokenizer, load_weights
-from felicity.engines.logits import count_rows
+from felicity.engines.logits import count_rows, forget_logits
 from felicity.engines.pretrained import NOISE
 from felicity.engines.reading import Reader
 from felicity.engines.records import build_tokens
@@ -122,9 +122,12 @@ class CausalEngine:
             finished = np.array([request in done for request in encoded.request], dtype=bool)
             if finished.all():
                 continue
-            for sequences, records in self._score(encoded, finished, reader):
-                self._refuse_no_number(records["logprob"])
-                yield build_tokens(encoded, sequences, records, self.encoder.tokenizer)
+            try:
+                for sequences, records in self._score(encoded, finished, reader):
+                    self._refuse_no_number(records["logprob"])
+                    yield build_tokens(encoded, sequences, records, self.encoder.tokenizer)
+            finally:
+                forget_logits(self.model)
 
     def _score(
         self, encoded: Encoded, finished: np.ndarray, reader: Reader

@@ -16,9 +16,9 @@ ISA = "ONEDNN_MAX_CPU_ISA"
 ISA_WITHOUT_TILES = "AVX512_CORE_FP16"
 PROBE = "import torch; a = torch.ones(64, 64, dtype=torch.{dtype}); torch.nn.functional.linear(a, a)"
 PROBE_SECONDS = 120
-# Settings of GNU's malloc, by their numbers in malloc.h, and what they are set to.
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-KEPT_BYTES = 1 << 30
+# Settings of GNU's malloc, by their numbers in malloc.h: how much free memory is kept, and how large a piece
+# may be to come from it. A larger piece among small ones that stay would leave holes.
+MALLOC = {-1: 512 << 20, -3: 64 << 20}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +109,8 @@ def set_threads() -> int:
 def keep_freed_memory() -> bool:
     """Let the C library keep what torch frees for the next batch, where it is GNU's; tells if it does.
 
-    Else it hands each batch's logits, hundreds of megabytes, back to the system and gets them again page
-    by page, which took a tenth of the time of a BLiMP run.
+    Else it hands the memory of each layer's results back to the system and gets it again page by page,
+    which took a tenth of the time of a BLiMP run, logits included.
     """
     if any(name.startswith("MALLOC_") for name in os.environ):
         return False
@@ -118,7 +118,7 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):
         return False
-    return all(mallopt(setting, KEPT_BYTES) == 1 for setting in (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD))
+    return all(mallopt(setting, size) == 1 for setting, size in MALLOC.items())
 
 
 def count_processors() -> int:

@@ -139,6 +139,19 @@ def _evaluate(
     progress: Progress | None,
     on_audit: Callable[[pl.DataFrame], None] | None,
 ) -> Run:
+    # What the work holds in memory is let go before its results are read back.
+    _carry_out(lm, plan, manifest, folder, progress, on_audit)
+    return read_run(folder.path)
+
+
+def _carry_out(
+    lm: Model,
+    plan: Plan,
+    manifest: dict[str, Any],
+    folder: RunFolder,
+    progress: Progress | None,
+    on_audit: Callable[[pl.DataFrame], None] | None,
+) -> None:
     folder.prepare()
     if folder.has_manifest():
         old = folder.read_manifest()
@@ -176,7 +189,6 @@ def _evaluate(
     folder.write_parts("tokens", TOKENS, read_mixed(lm.store, prompts, lm.exact.store, case.noise.exact))
     finish_run(folder, manifest, plan, case)
     forget_pending(folder)
-    return read_run(folder.path)
 
 
 def keep_measures(new: dict[str, Any], old: dict[str, Any], folder: str, *, counted: bool) -> list[str]:
