@@ -52,6 +52,11 @@ def test_memory_for_logits_is_used_again_and_let_go() -> None:
     for _ in range(2):
         found = score_plainly(model, encoded)
         np.testing.assert_allclose(found[encoded.wanted], alone[encoded.wanted], rtol=0, atol=TOLERANCE)
+    import torch
+
+    # A pass may have nothing that is asked for.
+    none = logits.read_logits(model, torch.tensor([[1, 2]]), np.empty(0, dtype=np.int64))
+    assert none.shape == (0, VOCABULARY)
     assert head in logits._SCRATCH
     assert "forward" not in vars(head)
     logits.forget_logits(model)

@@ -74,7 +74,7 @@ def _writing_to_scratch(head: Any, rows: int) -> Iterator[None]:
         scratch = _SCRATCH.get(head)
         if scratch is None or len(scratch) < rows:
             _SCRATCH[head] = scratch = torch.empty(rows, head.out_features, dtype=head.weight.dtype)
-        return torch.mm(flat, head.weight.T, out=scratch[:rows]).view(*hidden.shape[:-1], -1)
+        return torch.mm(flat, head.weight.T, out=scratch[:rows]).view(*hidden.shape[:-1], head.out_features)
 
     head.forward = project
     try:
