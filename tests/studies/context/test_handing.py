@@ -120,6 +120,7 @@ def test_the_folder_of_a_run_is_left_alone(tmp_path: Path) -> None:
         ({"from_suites": ("a", "a")}, "named twice"),
         ({"seed": -1}, "0 or more"),
         ({"lengths": (0, 5_000_000_000)}, "No context is longer"),
+        ({"conditions": Path("nowhere.toml")}, r"no file nowhere\.toml"),
         ({"measure": "sloor"}, "slor"),
         ({"measure": "slor"}, "choose lp"),
     ],

@@ -76,6 +76,10 @@ class Setting:
                 max(self.lengths, default=0) > LONGEST,
                 f"No context is longer than {LONGEST:,}; ask for shorter ones.",
             ),
+            (
+                self.conditions is not None and not self.conditions.is_file(),
+                f"There is no file {self.conditions}; name a table of conditions with --conditions.",
+            ),
         ):
             if wrong:
                 raise BadInput(sentence)
