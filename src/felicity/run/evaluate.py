@@ -103,10 +103,13 @@ def evaluate(
         dataset=dataset, items=items, info=lm.info, spec=lm.spec, measures=list(chosen), options=options
     )
     plan = Plan(dataset=data, items=items, rule=judging, counts=counts, seed=seed)
+    # What the work holds in memory is let go before its results are read back.
     if out is not None:
-        return _evaluate(lm, plan, manifest, RunFolder(Path(out)), progress, on_audit)
+        _carry_out(lm, plan, manifest, RunFolder(Path(out)), progress, on_audit)
+        return read_run(out)
     with tempfile.TemporaryDirectory(prefix="felicity-") as place:
-        return _evaluate(lm, plan, manifest, RunFolder(Path(place)), progress, on_audit)
+        _carry_out(lm, plan, manifest, RunFolder(Path(place)), progress, on_audit)
+        return read_run(place)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,19 +132,6 @@ class Plan:
             contrasts=self.dataset.contrasts,
             unigram=self.counts,
         )
-
-
-def _evaluate(
-    lm: Model,
-    plan: Plan,
-    manifest: dict[str, Any],
-    folder: RunFolder,
-    progress: Progress | None,
-    on_audit: Callable[[pl.DataFrame], None] | None,
-) -> Run:
-    # What the work holds in memory is let go before its results are read back.
-    _carry_out(lm, plan, manifest, folder, progress, on_audit)
-    return read_run(folder.path)
 
 
 def _carry_out(

@@ -68,9 +68,9 @@ def refuse_other_run(old: dict[str, Any], new: dict[str, Any], folder: str) -> N
         elif part == "model":
             fields = ("weights", "tokenizer", "policy", "dtype", "family", "kind")
             changed = [name for name in fields if before.get(name) != after[name]]
-            difference = (
-                f"the model '{after['name']}' with another {' and '.join(changed)}" if changed else ""
-            )
+            other = " and ".join(changed) or field
+            same = before.get(field) == after[field]
+            difference = "" if same else f"the model '{after['name']}' with another {other}"
         else:
             difference = _find_change(old, new)
         if difference:
@@ -82,7 +82,7 @@ def refuse_other_run(old: dict[str, Any], new: dict[str, Any], folder: str) -> N
 def _find_change(old: dict[str, Any], new: dict[str, Any]) -> str:
     """How a run of the same dataset differs: in its rule, which may choose the items, or in these."""
     name = new["dataset"]["name"]
-    rules = [manifest["options"].get("rule") for manifest in (old, new)]
+    rules = [manifest.get("options", {}).get("rule") for manifest in (old, new)]
     if rules[0] != rules[1]:
         return f"'{name}' by the rule '{rules[0]}', not '{rules[1]}'"
     return f"'{name}' with other items" if old["dataset"].get("digest") != new["dataset"]["digest"] else ""
