@@ -5,21 +5,33 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
+# What is installed for development; CI adds the extras whose tests it must not skip.
+EXTRAS ?= dev
+# Test processes; each uses one thread.
+WORKERS ?= 2
+MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
-.PHONY: demo test check bench docs format clean
+.PHONY: demo test test-slow check bench docs format clean
 
 demo: $(INSTALLED)
 	$(BIN)/felicity run starter -o runs/starter-smollm2
 	@echo "Open runs/starter-smollm2/report.html in a browser."
 
+# What a person runs after every change: under five minutes on two processors.
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(PYTEST) -m "not slow"
+
+# The rest: simulated error rates, large comparisons with other programs, killed runs, packages built and installed.
+test-slow: $(READY)
+	$(PYTEST) -m slow
 
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python docs/generate.py --check
+	$(MKDOCS)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/compare.py
@@ -28,16 +40,21 @@ bench: $(READY)
 	$(BIN)/python benchmarks/precision.py
 	$(BIN)/python benchmarks/masked.py --bfloat16
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/pairs.py
+	$(BIN)/python benchmarks/rating.py --limit 100
+	$(BIN)/python benchmarks/startup.py
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py
+	$(MKDOCS)
+	@echo "Open site/index.html in a browser."
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What a user installs; `make demo` needs no more.
 $(INSTALLED): pyproject.toml constraints.txt
@@ -47,7 +64,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $(INSTALLED)
 
-# And what its developers need besides.
+# And what its developers need as well.
 $(READY): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
 	@touch $(READY)

@@ -16,9 +16,8 @@ import felicity as fe
 import report
 import works
 from felicity.core.schemas import PROMPTS
-from felicity.engines.chunks import cut_chunks
-from felicity.engines.spans import Shape, plan_units
-from felicity.engines.trie import build_trie
+from felicity.engines.causal.trie import Shape, build_trie, plan_units
+from felicity.engines.runtime.batches import split_chunks
 
 # Operations of GPT-2 small for one token: its twelve layers, and its vocabulary.
 LAYERS = 2 * 12 * 12 * 768**2
@@ -58,11 +57,11 @@ def count(texts: list[str]) -> tuple[int, int, int]:
         {"request": names, "context_text": [None] * len(texts), "text": texts}, schema=PROMPTS
     )
     tokens = read = asked = 0
-    for chunk in cut_chunks(prompts, join=" "):
+    for chunk in split_chunks(prompts, join=" "):
         encoded = lm.engine.encoder.encode(chunk)
         trie = build_trie(encoded)
         tokens += len(encoded.ids)
-        asked += len(np.unique(trie.asked_at[trie.asked_at >= 0]))
+        asked += len(np.unique(trie.predicted_at[trie.predicted_at >= 0]))
         read += sum(len(unit) * max(map(len, unit)) for unit in plan_units(trie, Shape()))
     return tokens, read, asked
 

@@ -180,8 +180,8 @@ def main() -> None:
 
 
 def run(asked: argparse.Namespace) -> None:
-    from felicity.engines.loading import load_tokenizer
-    from felicity.engines.sources import resolve_source
+    from felicity.engines.runtime.pretrained import load_tokenizer
+    from felicity.engines.sources.resolve import resolve_source
 
     size: dict[str, Any] = {"layers": 2, "width": 64, "vocabulary": False} if asked.smoke else {}
     folder = (asked.keep or HERE.parent / "runs") / ("bench-tiny" if asked.smoke else "bench-gpt2")

@@ -20,9 +20,8 @@ import felicity as fe
 import report
 from felicity.core.files import data_folder
 from felicity.core.policy import Policy
-from felicity.data.catalogue import read_items
-from felicity.data.sample import sample_items
-from felicity.engines.devices import prepare_dtype
+from felicity.data.catalogue import read_items, sample_items
+from felicity.engines.runtime.devices import prepare_dtype
 
 TOLERANCE = 1e-3  # nats on the sum over a sentence
 WAYS = {"original": "original", "word_l2r": "within_word_l2r"}

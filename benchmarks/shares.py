@@ -1,6 +1,6 @@
 """Where the time of a BLiMP run goes: reading by the model, and all that is around it.
 
-python benchmarks/shares.py --pairs 10        # writes docs/profile.md
+python benchmarks/shares.py --pairs 10        # writes docs/explanation/profile.md
 """
 
 import argparse
@@ -20,7 +20,7 @@ STEPS = {
     "the model's passes": ("passes.py:_forward",),
     "log-probabilities from logits": ("reading.py:read",),
     "tokenizing": ("encoding.py:encode",),
-    "scheduling": ("trie.py:build_trie", "spans.py:plan_units", "chunks.py:cut_chunks"),
+    "scheduling": ("trie.py:build_trie", "spans.py:plan_units", "chunks.py:split_chunks"),
     "tables of tokens": ("records.py:build_tokens",),
     "score cache": ("store.py:add", "store.py:read", "store.py:has"),
     "run folder": ("folder.py:write", "folder.py:write_parts", "folder.py:read", "folder.py:write_manifest"),
@@ -64,7 +64,9 @@ def main() -> None:
     ]
     lines += ["| step | seconds | share |", "|---|---|---|"]
     lines += [f"| {step} | {seconds:.1f} | {seconds / whole:.1%} |" for step, seconds in steps.items()]
-    (HERE.parent / "docs" / "profile.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (HERE.parent / "docs" / "explanation" / "profile.md").write_text(
+        "\n".join(lines) + "\n", encoding="utf-8"
+    )
     print("\n".join(lines))
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from felicity.core.errors import BadInput
 from felicity.core.files import data_folder
-from felicity.data.catalogue import read_items
-from felicity.data.sample import sample_items
+from felicity.data.catalogue import read_items, sample_items
 
 SWEEP = range(100, 1000, 100)
 ONE_CONTEXT = 500
@@ -66,10 +65,9 @@ def study_parts(
     from felicity.core.sweep import KINDS
     from felicity.design.contexts.conditions import find_sides
     from felicity.design.contexts.drawing import draw_contexts
-    from felicity.design.contexts.in_context import put_in_context
     from felicity.design.contexts.plan import ContextPlan, assign_groups
-    from felicity.design.contexts.pool import build_pool
-    from felicity.design.contexts.sentences import read_text_file
+    from felicity.design.contexts.sentence_pools import build_pool, read_text_file
+    from felicity.design.requests import put_in_context
 
     everything = _items()
     chosen = sample_items(everything, 1, seed=7)

@@ -1,4 +1,4 @@
-"""Write docs/cli.md from the commands' own --help, or say where it is out of date (--check)."""
+"""Write docs/reference/cli.md from the commands' own --help, or say where it is out of date (--check)."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from typer.main import get_command
 
 from felicity.cli.app import app
 
-PAGE = Path(__file__).parent / "cli.md"
+PAGE = Path(__file__).parent / "reference" / "cli.md"
 WIDTH = 100
 
 

@@ -1,4 +1,4 @@
-"""Write docs/shivagunde2023.md from the published predictions, or say where it is out of date (--check)."""
+"""Write docs/studies/shivagunde2023.md from the predictions, or check it (--check)."""
 
 import os
 import sys
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from felicity.studies.shivagunde import VERDICTS, compare_cells, explain_cell
+from felicity.studies.replay.shivagunde import VERDICTS, compare_cells, explain_cell
 
-PAGE = Path(__file__).parent / "shivagunde2023.md"
+PAGE = Path(__file__).parent / "studies" / "shivagunde2023.md"
 HEAD = """\
 # Shivagunde et al. (2023): published cells and what the predictions give
 

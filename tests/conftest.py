@@ -2,14 +2,22 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from felicity.core.files import cache_folder
+
+if TYPE_CHECKING:
+    from felicity.run import Model
+
+# Parallel test processes share the processors: one thread each, in what they start too.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A busy machine is no failure: no test here is about time.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,6 +26,17 @@ settings.load_profile("patient")
 ROOT = Path(__file__).parents[1]
 USER_CACHE = cache_folder()
 TINY_WINDOW = 64
+# A package of its own, which tests/test_plugins.py installs.
+collect_ignore = ["plugin"]
+
+IN_CI = os.environ.get("CI") == "true"
+# The only reasons for which a test may skip in CI, by a part of the reason it gives.
+MAY_SKIP_IN_CI = (
+    "published data",  # absent from a bare clone; where it is present, `pytest_sessionfinish` says so
+    "FELICITY_VLLM",  # vLLM needs an environment and a processor of its own
+    "root may",  # root passes every permission check
+    "may not mount",  # containers forbid it
+)
 
 
 def find_data() -> Path | None:
@@ -64,6 +83,25 @@ def published() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+@pytest.fixture(scope="session")
+def default_model() -> "Model":
+    """The default model, SmolLM2, loaded once per test process; its scores are not cached."""
+    from felicity.run import open_model
+
+    return open_model("smollm2", cache=False)
+
+
+@pytest.fixture(scope="session")
+def default_weights() -> Any:
+    """The default model as transformers loads it, in float32, once per test process."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from felicity.engines.sources import resolve_source
+
+    return AutoModelForCausalLM.from_pretrained(resolve_source("smollm2").folder, dtype=torch.float32).eval()
 
 
 @pytest.fixture(scope="session")
@@ -140,6 +178,32 @@ def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         return Answer(code, said.out, said.err)
 
     return call
+
+
+def _fail_if_skipped(report: Any) -> None:
+    """In CI a skipped test is a failed one, unless its reason is on the list."""
+    if not IN_CI or report.outcome != "skipped" or hasattr(report, "wasxfail"):
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    if not any(allowed in reason for allowed in MAY_SKIP_IN_CI):
+        report.outcome = "failed"
+        report.longrepr = f"Nothing may skip in CI (tests/conftest.py), but: {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Report a test that skips in CI as failed."""
+    report = yield
+    _fail_if_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """Report a whole module that skips in CI as failed."""
+    report = yield
+    _fail_if_skipped(report)
+    return report
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

@@ -12,7 +12,7 @@ from tests.data.test_catalogue import SIZES
 
 PAGES = ROOT / "docs"
 EXAMPLES = re.findall(
-    r"```(csv|toml|json)\n(.*?)```", (PAGES / "own-suites.md").read_text(encoding="utf-8"), re.S
+    r"```(csv|toml|json)\n(.*?)```", (PAGES / "how-to" / "own-suites.md").read_text(encoding="utf-8"), re.S
 )
 
 
@@ -30,7 +30,7 @@ def test_there_is_an_example_of_every_form() -> None:
 
 
 def test_the_table_of_datasets_has_names_rules_and_sizes_of_the_catalogue() -> None:
-    page = (PAGES / "datasets.md").read_text(encoding="utf-8")
+    page = (PAGES / "reference" / "datasets.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.*?) \| (.*?) \| (.*?) \| (.*?) \| `(\w+)` \| (.*?) ?\|$", page, re.M)
     seen = set()
     for names, items, stimuli, suites, rule, others in rows:

@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from felicity.core.errors import FelicityError as FelicityError
     from felicity.core.policy import Policy as Policy
-    from felicity.engines.served.settings import Serving as Serving
-    from felicity.run.evaluate import Run as Run
-    from felicity.run.evaluate import evaluate as evaluate
-    from felicity.run.evaluate import read_run as read_run
-    from felicity.run.model import Model as Model
-    from felicity.run.model import open_model as model
-    from felicity.run.ray_pool import Workers as Workers
-    from felicity.studies.context.asking import study_context as study_context
+    from felicity.engines.served import Serving as Serving
+    from felicity.run import Model as Model
+    from felicity.run import Run as Run
+    from felicity.run import Workers as Workers
+    from felicity.run import evaluate as evaluate
+    from felicity.run import open_model as model
+    from felicity.run import read_run as read_run
+    from felicity.studies.context import study_context as study_context
 
-# Loaded when first used, so that `import felicity` and `felicity --help` answer at once.
+# Loaded on first use, so that `import felicity` and `felicity --help` start quickly.
 _PUBLIC = {
     "FelicityError": ("felicity.core.errors", "FelicityError"),
-    "Model": ("felicity.run.model", "Model"),
+    "Model": ("felicity.run", "Model"),
     "Policy": ("felicity.core.policy", "Policy"),
-    "Run": ("felicity.run.evaluate", "Run"),
-    "Serving": ("felicity.engines.served.settings", "Serving"),
-    "Workers": ("felicity.run.ray_pool", "Workers"),
-    "evaluate": ("felicity.run.evaluate", "evaluate"),
-    "model": ("felicity.run.model", "open_model"),
-    "read_run": ("felicity.run.evaluate", "read_run"),
-    "study_context": ("felicity.studies.context.asking", "study_context"),
+    "Run": ("felicity.run", "Run"),
+    "Serving": ("felicity.engines.served", "Serving"),
+    "Workers": ("felicity.run", "Workers"),
+    "evaluate": ("felicity.run", "evaluate"),
+    "model": ("felicity.run", "open_model"),
+    "read_run": ("felicity.run", "read_run"),
+    "study_context": ("felicity.studies.context", "study_context"),
 }
 __all__ = [
     "FelicityError",
@@ -55,3 +55,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'felicity' has no attribute '{name}'")
     module, attribute = _PUBLIC[name]
     return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,6 +1,6 @@
 """`python -m felicity` is the command `felicity`."""
 
-from felicity.cli.app import main
+from felicity.cli import main
 
 if __name__ == "__main__":
     main()

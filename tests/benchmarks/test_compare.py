@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "compare.py"
 
 
+@pytest.mark.slow
 def test_a_smoke_run_scores_every_work(tmp_path: Path) -> None:
     command = [sys.executable, str(SCRIPT), "--smoke", "--without-peers", "--keep", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -21,8 +21,8 @@ FILES = {
     "folder": ("folder.csv", "folder", "folder.csv is a folder"),
     "bad UTF-8": ("bytes.csv", b"good,bad\nA.,\xff.\n", "bytes.csv, line 2: not UTF-8"),
     "other columns": ("other.csv", b"left,right\nA.,B.\n", "no column 'good' in .*other.csv"),
-    "numbers": ("numbers.csv", b"good,bad\n1,2\n3,4\n", "holds numbers"),
-    "cut Parquet": ("cut.parquet", b"PAR1\x00\x00", "cut.parquet is not a whole Parquet file"),
+    "numbers": ("numbers.csv", b"good,bad\n1,2\n3,4\n", "contains numbers"),
+    "cut Parquet": ("cut.parquet", b"PAR1\x00\x00", "cut.parquet is not a complete Parquet file"),
 }
 
 
@@ -115,7 +115,7 @@ def test_a_cut_off_table_is_named_and_made_again_by_run(
     table = run_folder / "tokens.parquet"
     whole = pl.read_parquet(table)
     table.write_bytes(table.read_bytes()[:-20])
-    refused(cli(*command, run_folder), "tokens.parquet is damaged or cut off; `felicity run`")
+    refused(cli(*command, run_folder), "tokens.parquet was changed since the run finished; run it again")
     assert cli("run", pairs, "-m", tiny_model, "-o", run_folder, "--no-report", "-q").code == 0
     assert pl.read_parquet(table).equals(whole)
 

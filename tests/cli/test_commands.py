@@ -40,7 +40,7 @@ def test_judge_gives_a_program_the_same_numbers(cli: Cli, tiny_model: Path) -> N
 def test_judging_a_sentence_against_itself_is_a_tie(cli: Cli, tiny_model: Path) -> None:
     answer = cli("judge", "He left.", "He left.", "-m", tiny_model)
     assert "equally acceptable" in answer.out
-    assert "within numerical noise" in answer.out
+    assert "the same tokens" in answer.out
 
 
 def test_judge_shows_text_not_markup(cli: Cli, tiny_model: Path) -> None:
@@ -117,7 +117,8 @@ def test_counts_feed_slor(cli: Cli, pairs: Path, tiny_model: Path, tmp_path: Pat
     assert sum(map(int, table.values())) == told["tokens"]
     assert table["."] == "3"
     options = ("--measure", "slor", "--unigram", counts, "-o", tmp_path / "run", "--no-report", "--json")
-    done = json.loads(cli("run", pairs, "-m", tiny_model, *options).out)
+    # So small a corpus lacks many tokens.
+    done = json.loads(cli("run", pairs, "-m", tiny_model, *options, "--unseen", "1").out)
     assert done["manifest"]["options"]["unigram"] == str(counts)
     assert {row["measure"] for row in done["estimates"]} == {"slor"}
 

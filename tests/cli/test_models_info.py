@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from felicity.engines.ngram.training import train_ngram
-from felicity.engines.trained.preparation import prepare
 from felicity.engines.trained.settings import TopicSettings, TrainingSettings
 from felicity.engines.trained.training import train
+from felicity.engines.trained.training_data import prepare
 from tests.conftest import Answer, make_tiny_model
 from tests.engines.corpora import topical_documents, write_documents
-from tests.engines.served_server import NAME, Served
+from tests.engines.served.served_server import NAME, Served
 from tests.engines.shapes import make_masked, make_seq2seq, make_xlnet
 
 Command = tuple[str | Path, ...]
@@ -61,8 +61,8 @@ CAN = {
     "masked": {"score", "more", "fill"},
     "seq2seq": {"score", "more", "fill", "generate"},
     "xlnet": {"score", "more", "fill"},
-    "ngram": {"score", "more"},
-    "lstm": {"score", "more"},
+    "ngram": {"score", "more", "fill"},
+    "lstm": {"score", "more", "fill"},
     "tdlm": {"score", "more"},
     "served": {"score", "fill", "generate"},
 }

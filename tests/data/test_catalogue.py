@@ -6,13 +6,11 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput, FelicityError, UnknownName
-from felicity.data.catalogue import read_dataset, read_items
-from felicity.data.describe import describe_dataset
+from felicity.data.catalogue import read_dataset, read_items, sample_items
 from felicity.data.entry import load_entries
-from felicity.data.fetch import get_copy
-from felicity.data.locate import find_copy
+from felicity.data.inspection import describe_dataset
+from felicity.data.locate import find_copy, get_copy
 from felicity.data.pairs import Columns
-from felicity.data.sample import sample_items
 
 
 def test_an_unknown_name_suggests_the_near_one() -> None:
@@ -170,5 +168,5 @@ def test_an_incomplete_copy_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     folder.mkdir(parents=True)
     (folder / "adjunct_island.jsonl").write_text('{"sentence_good": "A.", "sentence_bad": "B."}\n')
     monkeypatch.setenv("FELICITY_DATA", str(tmp_path))
-    with pytest.raises(BadInput, match="holds 1 of the 67 files of blimp"):
+    with pytest.raises(BadInput, match="has 1 of the 67 files of blimp"):
         read_items("blimp")

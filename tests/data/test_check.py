@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from felicity.data.check import check_pairs
+from felicity.data.inspection import check_pairs
 from felicity.data.pairs import Columns
 from felicity.data.tables import read_table
 

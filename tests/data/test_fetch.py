@@ -14,8 +14,7 @@ import pytest
 
 from felicity.core.errors import BadInput, FelicityError
 from felicity.data.entry import Entry, load_entries
-from felicity.data.fetch import fetch_copy, get_copy, keep_copy
-from felicity.data.locate import digest_files, find_copy
+from felicity.data.locate import digest_files, fetch_copy, find_copy, get_copy, keep_copy
 
 TABLE = b"item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n"
 TABLE += b"0\tA robin is (a|an)\tA robin is not (a|an)\tbird\ttool\n"
@@ -102,7 +101,7 @@ def test_an_archive_is_unpacked(site: tuple[Path, str], entry: Entry) -> None:
     (site[0] / "all.zip").write_bytes(content.getvalue())
     zipped = replace(entry, fetch="", archive=f"{site[1]}/all.zip", inside="public/raw")
     assert fetch_copy(zipped).paths[0].read_bytes() == TABLE
-    with pytest.raises(FelicityError, match="not the archive"):
+    with pytest.raises(FelicityError, match="not the expected archive"):
         fetch_copy(replace(zipped, inside="elsewhere"))
 
 
@@ -125,5 +124,5 @@ def test_a_differing_copy_is_used_and_that_is_said(tmp_path: Path, entry: Entry,
 
 
 def test_a_folder_without_the_files_is_refused(tmp_path: Path, entry: Entry) -> None:
-    with pytest.raises(BadInput, match="does not hold NEG-136-SIMP.tsv"):
+    with pytest.raises(BadInput, match="lacks NEG-136-SIMP.tsv"):
         find_copy(entry, tmp_path)

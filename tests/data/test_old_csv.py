@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from felicity.core.errors import BadInput
-from felicity.data.old_csv import read_old_suite, write_suite
-from felicity.data.suites import build_items
-from felicity.data.syntaxgym import read_suite
+from felicity.data.suites import build_items, read_old_suite, read_suite, write_suite
 
 HEAD = "item_number,condition_name,region_number,region_name,content\n"
 OLD = HEAD + "1,match,1,subject,The cats\n1,match,2,verb,annoy\n1,mismatch,1,subject,The cats\n"
@@ -57,7 +55,7 @@ def test_every_published_suite_survives_the_way_through_the_old_form(
         (
             "1,match,2,verb,annoy\n",
             "1,match,1,subject,annoy\n",
-            "line 3: region 1 of this condition stands there",
+            "line 3: region 1 of this condition occurs twice",
         ),
         ("1,mismatch,2,verb,annoys\n", "", "item 1, condition 'mismatch' lacks a region"),
         (

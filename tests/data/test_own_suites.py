@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from felicity.core.contrasts import Contrast
+from felicity.core.documents import locate_json, locate_toml
 from felicity.core.errors import BadInput, FelicityError
 from felicity.data.catalogue import read_dataset
 from felicity.data.pairs import Columns
-from felicity.data.positions import locate_json, locate_toml
 
 SUITE = """\
 name = "agreement"
@@ -64,7 +64,7 @@ def test_the_same_suite_in_json_gives_the_same_items(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ('name = "agreement"\n', "", r"line 1: 'name' is missing"),
-        ("phenomenon =", "phenomena =", r"line 2: 'phenomena' is not a field felicity knows"),
+        ("phenomenon =", "phenomena =", r"line 2: 'phenomena' is not a known field"),
         (
             'regions = ["subject", "verb"',
             'regions = ["verb", "verb"',
@@ -142,7 +142,7 @@ def test_what_is_wrong_with_a_long_table_is_said_by_line(
 
 
 def test_a_rule_for_a_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="leave --rule out"):
+    with pytest.raises(BadInput, match="omit --rule"):
         read_dataset(write(tmp_path, "long.csv", LONG), rule="pair")
 
 
@@ -190,3 +190,46 @@ def test_no_content_brings_the_suite_reader_down(
     path.write_text(json.dumps(value), encoding="utf-8", errors="surrogatepass")
     with pytest.raises(FelicityError, match=r"line \d+"):
         read_dataset(str(path))
+
+
+@pytest.mark.parametrize("names", ['["2", "1", "end"]', '["subject", "1", "end"]', '["subject", "*", "end"]'])
+def test_a_region_name_that_is_another_regions_number_is_refused(tmp_path: Path, names: str) -> None:
+    text = SUITE.replace('["subject", "verb", "end"]', names).replace("(verb;", "(2;")
+    with pytest.raises(BadInput, match="the number of another"):
+        read_dataset(write(tmp_path, "a.toml", text))
+
+
+def syntaxgym(**changes: object) -> str:
+    regions = [{"region_number": n, "content": word} for n, word in ((1, "The cats"), (2, "annoy"))]
+    condition = {"condition_name": "a", "regions": regions}
+    content = {
+        "meta": {"name": "s", "metric": "sum"},
+        "region_meta": {"1": "np", "2": "vp"},
+        "predictions": [{"type": "formula", "formula": "(1;%a%) < (2;%a%)"}],
+        "items": [{"item_number": 1, "conditions": [condition]}],
+    }
+    return json.dumps(content | changes)
+
+
+def test_a_region_number_given_twice_is_refused(tmp_path: Path) -> None:
+    assert read_dataset(write(tmp_path, "a.json", syntaxgym())).items["text"].to_list() == ["The cats annoy"]
+    regions = [{"region_number": n, "content": word} for n, word in ((1, "The"), (1, "cats"), (2, "annoy"))]
+    items = [{"item_number": 1, "conditions": [{"condition_name": "a", "regions": regions}]}]
+    with pytest.raises(BadInput, match="is 1 for the second time"):
+        read_dataset(write(tmp_path, "a.json", syntaxgym(items=items)))
+
+
+def test_a_name_that_several_regions_have_cannot_be_used_in_a_formula(tmp_path: Path) -> None:
+    formula = [{"type": "formula", "formula": "(np;%a%) < (2;%a%)"}]
+    text = syntaxgym(region_meta={"1": "np", "2": "np"}, predictions=formula)
+    with pytest.raises(BadInput, match="several have that name"):
+        read_dataset(write(tmp_path, "a.json", text))
+
+
+def test_a_field_given_twice_is_refused(tmp_path: Path) -> None:
+    text = syntaxgym().replace('"metric": "sum"', '"metric": "sum", "metric": "mean"')
+    with pytest.raises(BadInput, match="the field 'metric' twice"):
+        read_dataset(write(tmp_path, "a.json", text))
+    rows = '{"good": "He left.", "bad": "Him left.", "bad": "He leave."}\n'
+    with pytest.raises(BadInput, match="line 1 has the field 'bad' twice"):
+        read_dataset(write(tmp_path, "a.jsonl", rows))

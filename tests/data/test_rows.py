@@ -66,7 +66,7 @@ def test_cola_has_no_header_and_no_quotes(tmp_path: Path) -> None:
 def test_a_row_of_cola_with_too_few_cells_is_refused_by_line(tmp_path: Path) -> None:
     path = tmp_path / "in_domain_dev.tsv"
     path.write_text("gj04\t1\t\tIt rains.\ngj04\t1\n")
-    with pytest.raises(BadInput, match="line 2: 2 cells, where cola has 4"):
+    with pytest.raises(BadInput, match="line 2: 2 cells instead of 4"):
         read_headless(path, load_entries()["cola"])
 
 

@@ -137,7 +137,7 @@ def test_no_two_good_sentences_of_a_suite_are_one_frame_with_a_word_changed(
 
 
 def test_the_page_about_the_suite_shows_a_pair_of_every_suite(pairs: list[Pair]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "starter.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "starter.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", page, flags=re.MULTILINE)
     assert [suite for suite, _, _ in rows] == list(dict.fromkeys(pair.suite for pair in pairs))
     assert set(rows) <= {(pair.suite, pair.good, pair.bad) for pair in pairs}

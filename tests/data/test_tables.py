@@ -57,14 +57,14 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
         ("a.csv", b"", "a.csv is empty"),
         ("a.csv", b"good,bad\n", "has a header but no rows"),
         ("a.csv", b"good,bad\nA.,\xe9\n", "line 2: not UTF-8"),
-        ("a.csv", b"good,bad\nA.,B.,C.\n", "line 2: 3 cells, but the header names 2"),
+        ("a.csv", b"good,bad\nA.,B.,C.\n", "line 2: 3 cells instead of 2"),
         ("a.csv", b'good,bad\n"A.,B.\n', "line 2: .*quotes"),
         ("a.csv", b"good,good\nA.,B.\n", "names the column 'good' twice"),
         ("a.jsonl", b'{"good": "A.", "bad": "B."}\n{"good"\n', "line 2: not JSON"),
         ("a.jsonl", b"[1]\n", "line 1: not an object"),
-        ("a.jsonl.gz", b"nonsense", "not a whole gzip file"),
-        ("a.parquet", b"PAR1 cut off", "not a whole Parquet file"),
-        ("a.xlsx", b"x", "not a kind of file felicity reads"),
+        ("a.jsonl.gz", b"nonsense", "not a complete gzip file"),
+        ("a.parquet", b"PAR1 cut off", "not a complete Parquet file"),
+        ("a.xlsx", b"x", "of an unsupported kind"),
     ],
 )
 def test_a_broken_file_is_one_sentence(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -79,9 +79,9 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path, name: str, content: bytes
     [
         ("goood,bad\nA.,B.\n", "no column 'good' in .*; did you mean 'goood'"),
         ("left,right\nA.,B.\n", "name another with --good .columns: left, right"),
-        ("good,bad\n1,B.\n2.5,C.\n", "Column 'good' of .* holds numbers"),
+        ("good,bad\n1,B.\n2.5,C.\n", "Column 'good' of .* contains numbers"),
         ("good,bad\nA.,\n", "line 2: 'bad' is empty"),
-        ("item,good,bad\n1,A.,B.\n1,C.,D.\n", "line 3: item 'a/1' stands already on line 2"),
+        ("item,good,bad\n1,A.,B.\n1,C.,D.\n", "line 3: item 'a/1' is already on line 2"),
         ("suite,good,bad\n,A.,B.\n", "line 2: 'suite' is empty"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from felicity.design.casing import learn_ordinary, lower_first
+from felicity.design.insertion import learn_ordinary, lower_first
 
 
 @pytest.mark.parametrize(
@@ -44,5 +44,5 @@ def test_capitals_after_a_quote_or_a_stop_do_not_make_a_name() -> None:
 
 def test_will_is_a_verb_in_a_question_and_a_name_elsewhere() -> None:
     ordinary = learn_ordinary(["Anna will leave."])
-    assert lower_first("Will Anna leave", ordinary, asking=True) == "will Anna leave"
+    assert lower_first("Will Anna leave", ordinary, question=True) == "will Anna leave"
     assert lower_first("Will saw Anna", ordinary) == "Will saw Anna"

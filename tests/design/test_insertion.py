@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from felicity.design.casing import learn_ordinary
-from felicity.design.insertion import put_after, put_before, put_in_quotes, take_apart
+from felicity.design.insertion import (
+    insert_after,
+    insert_before,
+    insert_in_quotes,
+    learn_ordinary,
+    split_sentence,
+)
 
 ORDINARY = learn_ordinary()
 
@@ -30,7 +35,7 @@ ORDINARY = learn_ordinary()
     ],
 )
 def test_what_is_put_after_stands_before_the_ending(sentence: str, expected: str) -> None:
-    assert put_after(take_apart(sentence), "luckily").text == expected
+    assert insert_after(split_sentence(sentence), "luckily").text == expected
 
 
 @pytest.mark.parametrize(
@@ -44,7 +49,7 @@ def test_what_is_put_after_stands_before_the_ending(sentence: str, expected: str
     ],
 )
 def test_what_is_put_before_opens_the_sentence(sentence: str, expected: str) -> None:
-    assert put_before(take_apart(sentence), "luckily", ORDINARY).text == expected
+    assert insert_before(split_sentence(sentence), "luckily", ORDINARY).text == expected
 
 
 @pytest.mark.parametrize(
@@ -63,11 +68,11 @@ def test_what_is_put_before_opens_the_sentence(sentence: str, expected: str) -> 
     ],
 )
 def test_quotes_nest(sentence: str, expected: str) -> None:
-    assert put_in_quotes(take_apart(sentence), "today, Nora said").text == expected
+    assert insert_in_quotes(split_sentence(sentence), "today, Nora said").text == expected
 
 
 @pytest.mark.parametrize(
-    ("sentence", "asking"),
+    ("sentence", "question"),
     [
         ("Who left?", True),
         ("Who could those children' watching Ann scare.", True),
@@ -76,10 +81,10 @@ def test_quotes_nest(sentence: str, expected: str) -> None:
         ("What he ate was the meal", False),
     ],
 )
-def test_questions_are_told_from_statements(sentence: str, asking: bool) -> None:
-    assert take_apart(sentence).asking is asking
+def test_questions_are_told_from_statements(sentence: str, question: bool) -> None:
+    assert split_sentence(sentence).question is question
 
 
 @given(st.text(alphabet="aZ .,?!…\"'()“”", max_size=20))
 def test_a_sentence_taken_apart_is_put_together_again(text: str) -> None:
-    assert take_apart(text).text.replace(" ", "") == text.replace(" ", "")
+    assert split_sentence(text).text.replace(" ", "") == text.replace(" ", "")

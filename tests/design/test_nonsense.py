@@ -8,11 +8,10 @@ from random import Random
 import polars as pl
 import pytest
 
-from felicity.design.casing import learn_ordinary
-from felicity.design.nonsense import is_content, replace_words
+from felicity.design.insertion import learn_ordinary
+from felicity.design.nonsense import choose_article, is_content, make_pseudoword, replace_words
 from felicity.design.parsing import load_parser, parse_sentence
 from felicity.design.perturbations import perturb
-from felicity.design.pseudowords import choose_article, make_pseudoword
 
 PSEUDO = r"[a-z]{4,}"
 

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput, UnknownName
+from felicity.design.insertion import read_toml, read_words
 from felicity.design.perturbations import PERTURBATIONS, perturb
 from felicity.design.similarity import token_f1
-from felicity.design.wordlists import read_toml, read_words
 
 INSERTING = (
     "adverb_before",

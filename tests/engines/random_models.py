@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from felicity.engines.encoding import Encoded
+from felicity.engines.tokenizing.encoding import Encoded
 
 VOCABULARY = 97
 WINDOW = 160

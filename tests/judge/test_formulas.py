@@ -72,3 +72,28 @@ def test_noise_in_every_region_that_is_read_decides_what_is_stable() -> None:
     table = regions({("a", "1"): 4.0, ("b", "1"): 5.0})
     assert judge_formulas(items, table, noise_bits=0.49)[0]["stable"][0]
     assert not judge_formulas(items, table, noise_bits=0.51)[0]["stable"][0]
+
+
+INFINITE = {("a", "1"): float("inf"), ("b", "1"): float("inf"), ("c", "1"): 5.0, ("d", "1"): float("nan")}
+
+
+@pytest.mark.parametrize(
+    ("formula", "true", "margin"),
+    [
+        ("(1;%a%) < (1;%b%)", False, 0.0),
+        ("(1;%a%) > (1;%b%)", False, 0.0),
+        ("(1;%a%) = (1;%b%)", True, float("inf")),
+        ("(1;%c%) = (1;%b%)", False, float("-inf")),
+        ("(1;%c%) < (1;%b%)", True, float("inf")),
+    ],
+)
+def test_two_infinite_surprisals_are_level(formula: str, true: bool, margin: float) -> None:
+    part = parse_formula(formula)
+    assert holds(part, INFINITE) is true
+    assert find_margin(part, INFINITE) == margin
+
+
+@pytest.mark.parametrize("formula", ["(1;%d%) < (1;%c%)", "(1;%c%) < (1;%d%)", "(1;%a%) - (1;%b%) < 2"])
+def test_what_is_not_a_number_is_neither_right_nor_wrong(formula: str) -> None:
+    with pytest.raises(BadInput, match="number"):
+        find_margin(parse_formula(formula), INFINITE)

@@ -3,6 +3,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from felicity.core.errors import BadInput
 from felicity.judge.ratings import find_concordance, judge_ratings
 
 
@@ -48,3 +49,18 @@ def test_judgements_are_made_within_a_condition() -> None:
         ("rating/real", 0.0),
         ("rating/real", 0.0),
     ]
+
+
+def test_two_scores_of_minus_infinity_are_level() -> None:
+    ratings, values = np.array([1.0, 2.0, 3.0]), np.array([-np.inf, -np.inf, -1.0])
+    assert find_concordance(ratings, values).tolist() == [0.75, 0.75, 1.0]
+
+
+def test_a_score_that_is_not_a_number_is_refused_by_name() -> None:
+    items = pl.DataFrame(
+        {"item": ["1", "2"], "suite": "s", "phenomenon": "p", "condition": "c", "rating": [1.0, 2.0]}
+    )
+    requests = items.select("item", "condition", pl.col("item").alias("request"))
+    scores = pl.DataFrame({"request": ["1", "2"], "measure": "lp", "value": [-1.0, float("nan")]})
+    with pytest.raises(BadInput, match="Item '2' has a score"):
+        judge_ratings(items, requests, scores)

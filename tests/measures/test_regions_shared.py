@@ -4,9 +4,9 @@ import pytest
 from felicity.core.schemas import TOKENS
 from felicity.core.units import NATS_PER_BIT
 from felicity.data.suites import Suite, build_items
-from felicity.design.plain import build_requests
-from felicity.measures.regions import score_regions
-from felicity.measures.shared import score_shared
+from felicity.design.requests import build_requests
+from felicity.measures.sentence import score_shared
+from felicity.measures.words import score_regions
 
 
 def tokens(rows: dict[str, list[tuple[str, int, int, float | None]]]) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import pytest
 
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.schemas import TOKENS
-from felicity.measures.scoring import check_measures, score_measures
+from felicity.measures.sentence import check_measures, score_measures
 from felicity.measures.unigram import UNSEEN_COUNT, Unigram, read_unigram, write_unigram
 
 ROWS = {
@@ -83,7 +83,7 @@ def test_a_line_that_is_no_count_is_named(tmp_path: Path, line: str) -> None:
 def test_a_cut_off_gzip_is_named(tmp_path: Path) -> None:
     path = tmp_path / "counts.tsv.gz"
     path.write_bytes(gzip.compress(b"a\t1\n" * 100)[:-9])
-    with pytest.raises(BadInput, match="not a whole gzip file"):
+    with pytest.raises(BadInput, match="not a complete gzip file"):
         read_unigram(path)
 
 

@@ -9,16 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from felicity.core.schemas import (
-    AUDIT,
-    CONTEXTS,
-    ESTIMATES,
-    ITEMS,
-    JUDGEMENTS,
-    REQUESTS,
-    SCORES,
-    TOKENS,
-)
+from felicity.core.schemas import AUDIT, CONTEXTS, ESTIMATES, ITEMS, JUDGEMENTS, REQUESTS, SCORES, TOKENS
 from felicity.report import ReportInput
 
 PHENOMENA = (
@@ -215,7 +206,15 @@ def estimate(judged: pl.DataFrame) -> pl.DataFrame:
         for level in ("phenomenon", "suite"):
             groups += [(level, name, part) for (name,), part in chosen.group_by(level, maintain_order=True)]
         for level, name, part in groups:
-            rows.append((measure, level, name, *_spread(part), "wilson" if level == "suite" else "bootstrap"))
+            rows.append(
+                (
+                    measure,
+                    level,
+                    name,
+                    *_spread(part),
+                    "Wilson" if level == "suite" else "bootstrap over suites",
+                )
+            )
         means = [row[5] for row in rows if row[0] == measure and row[1] == "suite"]
         whole = rows[[row[:2] for row in rows].index((measure, "overall"))]
         middle, half = float(np.mean(means)), (whole[7] - whole[6]) / 2

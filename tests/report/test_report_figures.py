@@ -8,11 +8,9 @@ import pytest
 
 from felicity.core.schemas import JUDGEMENTS
 from felicity.report import ReportInput
-from felicity.report.canvas import WIDE
-from felicity.report.drawing import draw_inline, draw_svg
-from felicity.report.figures import build_figures
-from felicity.report.margin_chart import bin_margins, chart_margins
-from felicity.report.theme import DARK, LIGHT, css_variables
+from felicity.report.charts.canvas import DARK, LIGHT, WIDE, css_variables, draw_inline, draw_svg
+from felicity.report.charts.margins import bin_margins, chart_margins
+from felicity.report.sections import build_figures
 
 
 def judged(*rows: tuple[float, float]) -> pl.DataFrame:

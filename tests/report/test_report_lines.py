@@ -5,9 +5,8 @@ import re
 import altair as alt
 import pytest
 
-from felicity.report.canvas import NARROW, WIDE, Canvas
-from felicity.report.drawing import draw_svg
-from felicity.report.line_chart import Point, chart_lines
+from felicity.report.charts.canvas import NARROW, WIDE, Canvas, draw_svg
+from felicity.report.charts.lines import Point, chart_lines
 
 POINTS = [Point(series, x, y) for series, y in (("match", 2.0), ("mis'match", 5.0)) for x in (0, 1, 2)]
 

@@ -1,6 +1,6 @@
 """Token offsets into cells a person can read."""
 
-from felicity.report.sentences import MOST_CELLS, Cell, choose_window, mark_differences, read_cells
+from felicity.report.examples import MOST_CELLS, Cell, choose_window, mark_differences, read_cells
 
 
 def cells_of(text: str, *tokens: tuple[str, int, int, float | None]) -> list[Cell]:

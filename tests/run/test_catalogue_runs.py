@@ -32,11 +32,6 @@ RULES = {
 }
 
 
-@pytest.fixture(scope="module")
-def smollm2() -> Model:
-    return fe.model("smollm2")
-
-
 def test_every_dataset_at_hand_has_a_run_here(published: Callable[[str], Path]) -> None:
     published("blimp")
     assert set(RULES) == {name for name, entry in load_entries().items() if find_copy(entry)}
@@ -45,7 +40,7 @@ def test_every_dataset_at_hand_has_a_run_here(published: Callable[[str], Path]) 
 @pytest.mark.data
 @pytest.mark.parametrize("name", RULES)
 def test_a_dataset_runs_by_its_authors_rule(
-    name: str, smollm2: Model, published: Callable[[str], Path], tmp_path: Path
+    name: str, default_model: Model, published: Callable[[str], Path], tmp_path: Path
 ) -> None:
     published(load_entries()[name].folder)
     rule, suite = RULES[name]
@@ -58,7 +53,7 @@ def test_a_dataset_runs_by_its_authors_rule(
         (tmp_path / "IC_match.csv").write_text("\n".join([lines[0], *few]) + "\n")
     size = 4 if rule == "rating" else 2
     run = fe.evaluate(
-        name, smollm2, columns=Columns(suite=suite), sample=size, source=source, out=tmp_path / "run"
+        name, default_model, columns=Columns(suite=suite), sample=size, source=source, out=tmp_path / "run"
     )
     assert run.manifest["options"]["rule"] == rule
     assert run["judgements"].height >= 2

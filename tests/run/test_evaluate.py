@@ -69,7 +69,7 @@ def test_a_second_run_scores_nothing_and_never_loads_the_model(
     def load(*_: object, **__: object) -> None:
         raise AssertionError("the weights were loaded")
 
-    monkeypatch.setattr("felicity.engines.causal.load_weights", load)
+    monkeypatch.setattr("felicity.engines.causal.engine.load_weights", load)
     second = fe.evaluate(str(pairs), fe.model(str(tiny_model)), out=tmp_path / "b")
     assert second.manifest["scored"]["now"] == 0
     for name in ("tokens", "scores", "judgements", "estimates", "audit"):
@@ -81,7 +81,7 @@ def test_more_measures_are_computed_later_in_the_same_folder(
 ) -> None:
     fe.evaluate(str(pairs), fe.model(str(tiny_model)), out=tmp_path / "run")
     again = fe.evaluate(str(pairs), fe.model(str(tiny_model)), measures=["pen_lp"], out=tmp_path / "run")
-    assert again["scores"]["measure"].unique(maintain_order=True).to_list() == ["pen_lp", "lp"]
+    assert again["scores"]["measure"].unique(maintain_order=True).to_list() == ["lp", "pen_lp"]
     assert again.manifest["scored"]["now"] == 0
 
 
@@ -125,7 +125,9 @@ def test_slor_with_counts_and_its_refusal_without(pairs: Path, tiny_model: Path,
     with pytest.raises(NotPossible, match="felicity count"):
         fe.evaluate(str(pairs), lm, measures=["slor"])
     (tmp_path / "counts.tsv").write_text("The\t5\nĠcats\t2\n.\t9\n")
-    run = fe.evaluate(str(pairs), lm, measures=["slor", "norm_lp"], unigram=tmp_path / "counts.tsv")
+    run = fe.evaluate(
+        str(pairs), lm, measures=["slor", "norm_lp"], unigram=tmp_path / "counts.tsv", unseen=1.0
+    )
     assert run.manifest["unigram_unseen_tokens"] > 0
     assert run["scores"].height == 8 * 2
 

@@ -75,6 +75,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_model(tmp_path_factory.mktemp("killed") / "model", seed=2, width=192, layers=3)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_says_that_it_goes_on(model: Path, tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.csv")
     process = start(pairs, model, tmp_path / "run", tmp_path / "cache")
@@ -83,7 +84,7 @@ def test_an_interrupted_run_says_that_it_goes_on(model: Path, tmp_path: Path) ->
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=120) == 130
     said = (tmp_path / "said.txt").read_text()
-    assert said.strip().splitlines()[-1].startswith("Interrupted; what was scored is kept")
+    assert said.strip().splitlines()[-1].startswith("Interrupted; finished scores are saved")
     assert "Traceback" not in said
 
 

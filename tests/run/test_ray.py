@@ -13,15 +13,16 @@ from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.run import ray_pool
 from felicity.run.evaluate import Run, evaluate
 from felicity.run.model import open_model
-from felicity.run.ray_cluster import Machines, share_out
-from felicity.run.ray_crew import Crew
-from felicity.run.ray_pool import PoolEngine, Workers, cut_shards
+from felicity.run.ray_pool import Machines, PoolEngine, WorkerPool, Workers, divide_resources, split_shards
 from tests.conftest import Answer, make_tiny_model
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'felicity[ray]'")
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings(
+        "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning"
+    ),
+]
 
 N_PAIRS = 60
 SHARD = 16
@@ -33,14 +34,14 @@ CLOSE = 1e-4
 def cluster(own_cache: Path) -> Iterator[None]:
     """One cluster for all tests, as a user's would be."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    told = {name: os.environ[name] for name in ("FELICITY_CACHE", "HF_HUB_OFFLINE")}
+    passed_on = {name: os.environ[name] for name in ("FELICITY_CACHE", "HF_HUB_OFFLINE")}
     ray.init(
         address="local",
         num_cpus=2,
         include_dashboard=False,
         object_store_memory=100_000_000,
         log_to_driver=False,
-        runtime_env={"env_vars": told},
+        runtime_env={"env_vars": passed_on},
     )
     yield
     ray.shutdown()
@@ -101,11 +102,11 @@ def test_two_workers_give_the_tables_of_one_process(cluster: None, tiny_model: P
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="workers are found through /proc")
 def test_a_worker_killed_in_the_middle_changes_nothing(cluster: None, tiny_model: Path, pairs: str) -> None:
     pooled = open_model(str(tiny_model), workers=Workers(count=2), cache=False)
-    told: list[int] = []
+    seen: list[int] = []
     killed: list[int] = []
 
-    def kill_one(done: int, total: int) -> None:
-        told.append(done)
+    def kill_one(_: str, done: int, total: int) -> None:
+        seen.append(done)
         if 0 < done < total / 2 and not killed:
             killed.extend(worker_processes()[:1])
             os.kill(killed[0], signal.SIGKILL)
@@ -114,8 +115,8 @@ def test_a_worker_killed_in_the_middle_changes_nothing(cluster: None, tiny_model
     assert killed
     assert_same(found, evaluate(pairs, open_model(str(tiny_model), cache=False)))
     # Each text came once: what is counted goes up to all of them and no further.
-    assert told == sorted(set(told))
-    assert told[-1] == 2 * N_PAIRS
+    assert seen == sorted(set(seen))
+    assert seen[-1] == 2 * N_PAIRS
     assert found.manifest["scored"]["now"] == 2 * N_PAIRS
 
 
@@ -159,10 +160,10 @@ def test_the_command_line_spreads_a_run(
     ],
 )
 def test_all_workers_find_room(machines: Machines, count: int, wanted: dict[str, float]) -> None:
-    assert share_out(machines, count) == wanted
+    assert divide_resources(machines, count) == wanted
 
 
-def start_doublers(told: Path, **share: float) -> Callable[[], Any]:
+def start_doublers(passed_on: Path, **share: float) -> Callable[[], Any]:
     """Workers that double a number; a negative one kills its first worker, 13 every one, 0 is an error."""
 
     class Doubler:
@@ -170,7 +171,7 @@ def start_doublers(told: Path, **share: float) -> Callable[[], Any]:
             pass
 
         def score(self, number: int) -> int:
-            first = told / str(number)
+            first = passed_on / str(number)
             if number == 13 or (number < 0 and not first.exists()):
                 first.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -183,42 +184,42 @@ def start_doublers(told: Path, **share: float) -> Callable[[], Any]:
 
 def test_deaths_are_counted_for_each_shard(cluster: None, tmp_path: Path) -> None:
     # Six shards kill a worker each: more than one shard may.
-    crew = Crew(start_doublers(tmp_path, num_cpus=0))
-    assert sorted(crew.work([(-n,) for n in range(1, 7)], 1)) == [-12, -10, -8, -6, -4, -2]
+    pool = WorkerPool(start_doublers(tmp_path, num_cpus=0))
+    assert sorted(pool.work([(-n,) for n in range(1, 7)], 1)) == [-12, -10, -8, -6, -4, -2]
 
 
 def test_a_shard_that_kills_every_worker_stops_the_run(cluster: None, tmp_path: Path) -> None:
-    crew = Crew(start_doublers(tmp_path, num_cpus=0))
+    pool = WorkerPool(start_doublers(tmp_path, num_cpus=0))
     with pytest.raises(FelicityError, match="A worker died 5 times at the same work .*more memory"):
-        list(crew.work([(1,), (13,)], 1))
+        list(pool.work([(1,), (13,)], 1))
 
 
 def test_an_error_in_a_worker_is_no_death(cluster: None, tmp_path: Path) -> None:
-    crew = Crew(start_doublers(tmp_path, num_cpus=0))
+    pool = WorkerPool(start_doublers(tmp_path, num_cpus=0))
     with pytest.raises(FelicityError, match=r"A worker met an error \(ValueError: nothing to double\); run"):
-        list(crew.work([(0,)], 1))
+        list(pool.work([(0,)], 1))
 
 
 def test_workers_without_room_hold_nothing_up(cluster: None, tmp_path: Path) -> None:
-    crew = Crew(start_doublers(tmp_path, num_cpus=2))
-    assert sorted(crew.work([(1,), (2,), (3,)], 3)) == [2, 4, 6]
+    pool = WorkerPool(start_doublers(tmp_path, num_cpus=2))
+    assert sorted(pool.work([(1,), (2,), (3,)], 3)) == [2, 4, 6]
 
 
 def test_a_cluster_without_room_is_told_of(cluster: None, tmp_path: Path) -> None:
-    crew = Crew(start_doublers(tmp_path, num_cpus=64), seconds=1.0)
+    pool = WorkerPool(start_doublers(tmp_path, num_cpus=64), seconds=1.0)
     with pytest.raises(
-        FelicityError, match="No worker of the cluster answered within 1 s; see with `ray status`"
+        FelicityError, match="No worker of the cluster answered within 1 s; check with `ray status`"
     ):
-        list(crew.work([(1,)], 1))
+        list(pool.work([(1,)], 1))
 
 
 def test_shards_are_cut_the_same_way_whatever_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_pool, "SHARD", 4)
     names = [f"{n:02}" for n in range(10)]
     prompts = pl.DataFrame({"request": names, "context_text": [None] * 10, "text": names})
-    whole = [shard["request"].to_list() for shard, _ in cut_shards(prompts, set())]
+    whole = [shard["request"].to_list() for shard, _ in split_shards(prompts, set())]
     assert whole == [names[:4], names[4:8], names[8:]]
-    rest = list(cut_shards(prompts, {*names[:4], "05"}))
+    rest = list(split_shards(prompts, {*names[:4], "05"}))
     assert [shard["request"].to_list() for shard, _ in rest] == whole[1:]
     assert rest[0][1] == ["05"]
 

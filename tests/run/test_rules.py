@@ -53,7 +53,7 @@ def test_a_suite_is_judged_by_region_surprisals(tiny_model: Path, tmp_path: Path
 def test_a_rule_that_reads_one_thing_refuses_another_measure(tiny_model: Path, tmp_path: Path) -> None:
     path = tmp_path / "agreement.toml"
     path.write_text(SUITE)
-    with pytest.raises(NotPossible, match="reads surprisal_bits only"):
+    with pytest.raises(NotPossible, match="uses surprisal_bits only"):
         fe.evaluate(str(path), fe.model(str(tiny_model)), measures=["mean_lp"])
 
 
@@ -132,7 +132,7 @@ def test_words_for_blanks_are_kept_by_batch_and_asked_for_once(
 
     monkeypatch.setattr(lm.engine, "fill", stop_at_the_second)
     with pytest.raises(KeyboardInterrupt):
-        fe.evaluate("neg_136_simp", lm, source=tmp_path, progress=lambda *step: told.append(step))
+        fe.evaluate("neg_136_simp", lm, source=tmp_path, progress=lambda _, *step: told.append(step))
     # Eight texts and six frames: both are told of, and two frames were kept.
     assert told[0] == (0, 14)
     assert told[-1] == (10, 14)
@@ -143,7 +143,7 @@ def test_words_for_blanks_are_kept_by_batch_and_asked_for_once(
     def load(*_: object, **__: object) -> None:
         raise AssertionError("the weights were loaded")
 
-    monkeypatch.setattr("felicity.engines.causal.load_weights", load)
+    monkeypatch.setattr("felicity.engines.causal.engine.load_weights", load)
     again = fe.evaluate("neg_136_simp", fe.model(str(tiny_model)), source=tmp_path)
     assert again.manifest["fill"]["now"] == 0
     assert again["fillers"].equals(whole["fillers"])

@@ -1,13 +1,18 @@
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
+import felicity as fe
 from felicity.core.engine import EngineInfo
-from felicity.core.errors import FelicityError
+from felicity.core.errors import FelicityError, NotPossible
+from felicity.core.ids import fingerprint
 from felicity.core.policy import Policy
 from felicity.core.schemas import FILLERS, TOKENS
-from felicity.run.store import ScoreStore, frame_keys, prompt_keys
+from felicity.run.store import DamagedRows, ScoreStore, frame_keys, prompt_keys
 
 
 def info(**changes: object) -> EngineInfo:
@@ -94,6 +99,12 @@ def test_another_model_policy_or_dtype_never_shares_scores(
     assert ScoreStore.shared(info(**change)).has(key) == set()
 
 
+def test_scores_of_another_version_of_the_scoring_code_are_not_shared() -> None:
+    assert info(scoring=2).key != info().key
+    # The key of version 1 is that of releases which had no version, so their scores stay readable.
+    assert info().key == fingerprint(["causal", "left-to-right", "w", "t", Policy().as_dict(), "float32"])
+
+
 def test_the_name_alone_does_not_part_two_models() -> None:
     assert info(name="a").key == info(name="b").key
 
@@ -111,6 +122,91 @@ def test_words_for_a_frame_come_back_as_they_were_and_by_their_number(tmp_path: 
     assert again.read_fillers(keys, frames).equals(fillers)
     assert again.read_fillers(keys[::-1], frames[::-1])["filler"].to_list() == ["\U0001f642", "cat", "dog"]
     assert again.has_fillers([*keys, *frame_keys(frames, k=3)]) == set(keys)
+
+
+def change(path: Path, statement: str, *values: object) -> None:
+    """What damage does to a file, done with SQL."""
+    with closing(sqlite3.connect(path)) as database, database:
+        assert database.execute(statement, values).rowcount
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("logprob", np.array([-1.5, -2.375], "<f4").tobytes()),
+        ("logprob", np.array([-1.5], "<f4").tobytes()),
+        ("start", np.array([0, 2], "<u4").tobytes()),
+        ("tokens", '["o", "n"]'),
+        ("tokens", '["o", '),
+        ("tokens", b"\xff\xfe"),
+        ("tokens", 3),
+    ],
+)
+def test_a_changed_row_is_found_when_it_is_read(tmp_path: Path, column: str, value: object) -> None:
+    path = tmp_path / "s.sqlite"
+    keys = prompt_keys(prompts("one", "two"))
+    store = ScoreStore(path, info())
+    store.add(keys, tokens(("r0", ["o", "ne"], [-1.5, -2.25]), ("r1", ["two"], [-1.0])))
+    change(path, f"UPDATE score SET {column} = ? WHERE key = ?", value, keys[0])
+    with pytest.raises(DamagedRows) as found:
+        store.read(["r0", "r1"], keys)
+    assert found.value.keys == {keys[0]}
+    store.remove(found.value.keys)
+    assert store.has(keys) == {keys[1]}
+
+
+def test_rows_of_an_older_version_have_no_checksum_and_stay_readable(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    keys = prompt_keys(prompts("one"))
+    store = ScoreStore(path, info())
+    store.add(keys, tokens(("r0", ["one"], [-1.0])))
+    change(path, "DELETE FROM checksum")
+    # Scored again in another batch, it differs by rounding; the old row stays, and is no damage.
+    store.add(keys, tokens(("r0", ["one"], [-1.0000001])))
+    assert store.read(["r0"], keys)["logprob"].to_list() == [[-1.0]]
+
+
+@pytest.mark.parametrize("value", [0.5, 3e38])
+def test_a_log_probability_above_zero_is_damage_even_without_a_checksum(tmp_path: Path, value: float) -> None:
+    path = tmp_path / "s.sqlite"
+    keys = prompt_keys(prompts("one"))
+    store = ScoreStore(path, info())
+    store.add(keys, tokens(("r0", ["one"], [-1.0])))
+    change(path, "DELETE FROM checksum")
+    change(path, "UPDATE score SET logprob = ?", np.array([value], "<f4").tobytes())
+    with pytest.raises(DamagedRows):
+        store.read(["r0"], keys)
+
+
+def test_a_model_that_gives_a_log_probability_above_zero_is_not_believed(tmp_path: Path) -> None:
+    store = ScoreStore(tmp_path / "s.sqlite", info())
+    with pytest.raises(NotPossible, match="above 0"):
+        store.add(prompt_keys(prompts("one")), tokens(("r0", ["one"], [0.5])))
+
+
+def test_changed_words_for_a_frame_are_found_when_they_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    store = ScoreStore(path, info())
+    fillers = pl.DataFrame([("A ___.", 1, "cat", "cat", -1.0, 0)], schema=FILLERS, orient="row")
+    keys = frame_keys(["A ___."], k=1)
+    store.add_fillers(keys, ["A ___."], fillers)
+    change(path, "UPDATE filler SET fillers = replace(fillers, 'cat', 'cap')")
+    with pytest.raises(DamagedRows):
+        store.read_fillers(keys, ["A ___."])
+
+
+def test_damaged_scores_are_scored_again_and_that_is_said_once(
+    tiny_model: Path, empty_cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ["The cats annoy Tim.", "She saw herself."]
+    before = fe.model(str(tiny_model)).score(texts)
+    (path,) = (empty_cache / "scores").iterdir()
+    change(path, "UPDATE score SET logprob = zeroblob(length(logprob))")
+    lm = fe.model(str(tiny_model))
+    capsys.readouterr()
+    for _ in range(2):
+        assert lm.score(texts)["lp"].to_list() == pytest.approx(before["lp"].to_list(), abs=1e-4)
+    assert capsys.readouterr().err.count("scored again") == 1
 
 
 def test_a_damaged_store_is_named(tmp_path: Path) -> None:

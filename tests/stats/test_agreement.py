@@ -8,15 +8,15 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.kappa import cohen_kappa, fleiss_kappa
-from felicity.stats.krippendorff import krippendorff_alpha
-from felicity.stats.rater_ceilings import (
+from felicity.stats.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
+from felicity.stats.raters import (
+    clean_ratings,
     half_against_half,
     leave_one_out_reliability,
     one_against_rest,
     ratings_by_item,
+    standardize_raters,
 )
-from felicity.stats.rating_cleaning import clean_ratings, standardize_raters
 
 Find = Callable[[str], Path]
 
@@ -215,7 +215,7 @@ def test_outliers_by_hand() -> None:
 
 def test_cleaning_twice_is_refused() -> None:
     once = clean_ratings(raw_ratings()).ratings
-    with pytest.raises(BadInput, match="cleaned already"):
+    with pytest.raises(BadInput, match="already cleaned"):
         clean_ratings(once)
 
 
@@ -224,7 +224,7 @@ def test_raw_ratings_with_faults_are_refused() -> None:
         clean_ratings(pl.concat([raw_ratings(), raw_ratings()]))
     with pytest.raises(UnknownName, match="no column 'rater'"):
         clean_ratings(pl.DataFrame({"item": [1], "rating": [2]}))
-    with pytest.raises(BadInput, match="Nothing is left"):
+    with pytest.raises(BadInput, match="No ratings are left"):
         clean_ratings(raw_ratings(), control="original", least_control=9.0)
 
 

@@ -8,17 +8,19 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.binomial_intervals import clopper_pearson, proportion_right
-from felicity.stats.correlation import attenuate, correlate, disattenuate
-from felicity.stats.dependent_correlations import (
+from felicity.stats.correlation import (
+    attenuate,
     compare_correlations,
+    correlate,
+    disattenuate,
     steiger_z,
     steiger_z_apart,
     williams_t,
 )
-from felicity.stats.rater_ceilings import half_against_half, one_against_rest
-from felicity.stats.regression import compare_lines, describe_regression, fit_ols
-from felicity.stats.wilcoxon import signed_rank
+from felicity.stats.fit import compare_lines, describe_regression, fit_ols
+from felicity.stats.intervals import clopper_pearson, proportion_right
+from felicity.stats.paired_tests import signed_rank
+from felicity.stats.raters import half_against_half, one_against_rest
 
 Find = Callable[[str], Path]
 
@@ -118,7 +120,7 @@ def test_two_measures_against_ratings() -> None:
     table = compare_correlations(ratings, good, poor)
     assert table["test"].to_list() == ["williams", "steiger"]
     assert table["p"].max() < 1e-6
-    with pytest.raises(BadInput, match="one and the same|are one|strictly between"):
+    with pytest.raises(BadInput, match="of the same measure|are the same|strictly between"):
         compare_correlations(ratings, good, good)
     with pytest.raises(BadInput, match="too few"):
         williams_t(0.1, 0.2, 0.3, 3)
@@ -167,7 +169,7 @@ def test_clopper_pearson() -> None:
     assert clopper_pearson(8, 10) == pytest.approx((0.4439045377, 0.9747892737), abs=1e-9)
     assert clopper_pearson(0, 25) == pytest.approx((0.0, 0.1371851715), abs=1e-9)
     assert clopper_pearson(40, 1000, level=0.9) == pytest.approx((0.03033048649, 0.05175340135), abs=1e-9)
-    with pytest.raises(BadInput, match="no proportion"):
+    with pytest.raises(BadInput, match="not a proportion"):
         clopper_pearson(11, 10)
 
 
@@ -177,7 +179,7 @@ def test_three_ways_to_count_a_tie() -> None:
     assert shares == pytest.approx([0.5, 0.625, 2 / 3])
     assert proportion_right(answers)["ties"][0] == 1
     with pytest.raises(BadInput, match="must be 1"):
-        proportion_right([0.3])
+        proportion_right([1.3])
     with pytest.raises(BadInput, match="leaves nothing"):
         proportion_right([0.5], ties="drop")
 

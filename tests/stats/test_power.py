@@ -5,17 +5,18 @@ import pytest
 from scipy import stats as scipy_stats
 
 from felicity.core.errors import BadInput, NotPossible
-from felicity.stats.mcnemar import mcnemar_p
-from felicity.stats.pairing import Pairs
+from felicity.stats.paired_tests import Pairs, mcnemar_p
 from felicity.stats.power import (
     critical_counts,
     describe_power,
+    items_needed,
     power_curve,
     power_mcnemar,
     power_of_pairs,
     shares_from_accuracies,
+    simulate_power,
+    smallest_difference,
 )
-from felicity.stats.power_planning import items_needed, simulate_power, smallest_difference
 
 
 # Shivagunde et al. (2023), counts of items right for one model only: ROLE-1500, ALBERT-v2-xxl against
@@ -116,13 +117,13 @@ def test_shares_from_accuracies() -> None:
 @pytest.mark.parametrize(
     ("call", "complaint"),
     [
-        (lambda: power_mcnemar(0.1, 0.1, 50), "differ by nothing"),
-        (lambda: power_mcnemar(0.7, 0.5, 50), "no probabilities"),
+        (lambda: power_mcnemar(0.1, 0.1, 50), "do not differ"),
+        (lambda: power_mcnemar(0.7, 0.5, 50), "not probabilities"),
         (lambda: power_mcnemar(0.7, 0.1, 0), "give at least 1"),
         (lambda: power_mcnemar(0.7, 0.1, 10, alpha=2), "between 0 and 1"),
         (lambda: items_needed(0.2, 0.1, power=1.0), "0.8 is customary"),
         (lambda: items_needed(0.2000001, 0.2), "too small to show"),
-        (lambda: smallest_difference(10, 0.1), "take more items"),
+        (lambda: smallest_difference(10, 0.1), "use more items"),
         (lambda: smallest_difference(10, 1.1), "not between 0 and 1"),
     ],
 )

@@ -10,20 +10,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from felicity.stats.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
 from felicity.stats.bootstrap import bootstrap_mean
-from felicity.stats.correlation import Method, correlate
-from felicity.stats.dependent_correlations import compare_correlations
-from felicity.stats.kappa import cohen_kappa, fleiss_kappa
-from felicity.stats.krippendorff import krippendorff_alpha
-from felicity.stats.mcnemar import mcnemar_p
+from felicity.stats.correlation import Method, compare_correlations, correlate
+from felicity.stats.fit import compare_lines
 from felicity.stats.mixed.binomial import fit_glmm
 from felicity.stats.mixed.compare_models import lr_test
+from felicity.stats.mixed.cumulative import fit_clmm
 from felicity.stats.mixed.linear import fit_linear_frame
 from felicity.stats.mixed.model_frame import ModelFrame, build_model_frame
 from felicity.stats.mixed.profile import profile_intervals
-from felicity.stats.permutation import permute_differences, sum_by_cluster
-from felicity.stats.regression import compare_lines
-from felicity.stats.wilcoxon import signed_rank
+from felicity.stats.paired_tests import mcnemar_p, permute_differences, signed_rank, sum_by_cluster
 
 pytestmark = pytest.mark.slow
 
@@ -125,6 +122,18 @@ def test_binomial_wald_z_level_and_coverage() -> None:
         hits = rng.binomial(15, 1 / (1 + np.exp(-eta)))
         frame = pl.DataFrame({"g": group, "x": cell, "hits": hits, "misses": 15 - hits})
         rows.append(fit_glmm("cbind(hits, misses) ~ x + (1 | g)", frame).fixed.row(1, named=True))
+    assert_level([row["p"] <= 0.05 for row in rows])
+    assert_coverage([covered(row, 0.0) for row in rows])
+
+
+def test_ordinal_wald_z_level_and_coverage() -> None:
+    rng = np.random.default_rng(121)
+    group, cell = (grid.ravel() for grid in np.meshgrid(np.arange(40), np.tile([0.0, 1.0], 6), indexing="ij"))
+    rows = []
+    for _ in range(1500):
+        latent = 0.8 * rng.normal(size=40)[group] + rng.logistic(size=480)
+        frame = pl.DataFrame({"g": group, "x": cell, "rating": np.digitize(latent, [-1.5, -0.3, 0.4, 2.0])})
+        rows.append(fit_clmm("rating ~ x + (1 | g)", frame).fixed.row(0, named=True))
     assert_level([row["p"] <= 0.05 for row in rows])
     assert_coverage([covered(row, 0.0) for row in rows])
 

@@ -1,25 +1,44 @@
-"""The command `felicity`: one file a command, errors in one sentence."""
+"""The command `felicity`: its commands, and errors in one sentence."""
 
+import io
+import os
 import sys
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from felicity.cli import data, measures, models, syntaxgym, train
+from felicity.cli import cache, data, measures, models, rate, stimuli, train
 from felicity.cli.bias import bias
+from felicity.cli.cloze import cloze
 from felicity.cli.compare import compare
 from felicity.cli.context import context
-from felicity.cli.count import count
-from felicity.cli.export import export
 from felicity.cli.fill import fill
 from felicity.cli.fit import fit
 from felicity.cli.generate import generate
+from felicity.cli.help import (
+    PEOPLE,
+    RESULTS,
+    SCORE,
+    SETUP,
+    STATISTICS,
+    STIMULI,
+    STUDIES,
+    SectionedCommand,
+    SectionedGroup,
+)
 from felicity.cli.judge import judge
+from felicity.cli.measures import count
+from felicity.cli.models import topics
+from felicity.cli.plot import plot
+from felicity.cli.plugins import add_commands
 from felicity.cli.power import power
 from felicity.cli.replay import replay
-from felicity.cli.report import report
+from felicity.cli.reproduce import reproduce
 from felicity.cli.run import run
-from felicity.cli.topics import topics
+from felicity.cli.run_folders import export, report
+from felicity.cli.surprisal import surprisal
+from felicity.cli.terminal import plain_text
 from felicity.core.errors import FelicityError
 
 BAD_INPUT = 2
@@ -31,7 +50,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,
+    cls=SectionedGroup,
 )
+COMMANDS = {
+    SCORE: (judge, surprisal, run, fill, generate),
+    STUDIES: (context, cloze, bias, replay, reproduce),
+    STATISTICS: (compare, fit, power, plot),
+    RESULTS: (report, export),
+    SETUP: (count,),
+}
+GROUPS = {
+    PEOPLE: {"rate": rate.app},
+    STIMULI: {"data": data.app, "stimuli": stimuli.app, "syntaxgym": data.syntaxgym_app},
+    SETUP: {"models": models.app, "measures": measures.app, "train": train.app, "cache": cache.app},
+}
 
 
 def _print_version(asked: bool) -> None:
@@ -58,38 +90,54 @@ def felicity(
     """
 
 
-app.command()(judge)
-app.command()(run)
-app.command()(fill)
-app.command()(generate)
-app.command()(report)
-app.command()(export)
-app.command()(count)
-app.command()(compare)
-app.command()(fit)
-app.command()(power)
-app.command()(bias)
-app.command()(context)
-app.command()(replay)
-app.add_typer(data.app, name="data")
-app.add_typer(syntaxgym.app, name="syntaxgym")
-app.add_typer(models.app, name="models")
-app.add_typer(measures.app, name="measures")
-app.add_typer(train.app, name="train")
-models.app.command()(topics)
+for panel, commands in COMMANDS.items():
+    for command in commands:
+        app.command(cls=SectionedCommand, rich_help_panel=panel)(command)
+for panel, groups in GROUPS.items():
+    for name, group in groups.items():
+        app.add_typer(group, name=name, cls=SectionedGroup, rich_help_panel=panel)
+models.app.command(cls=SectionedCommand)(topics)
+
+
+def _forget_output() -> None:
+    """Nothing more is written to standard output, also when the program ends."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main() -> None:
-    """Run the command line; what a user can mend is one sentence and exit code 2."""
+    """Run the command line; errors that a user can fix are one sentence and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A name that is not valid Unicode is printed as its code instead of failing.
+            stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        try:
+            add_commands(app, sys.argv[1:])
+            app()
+        finally:
+            # The device may have no space for the rest of the output either.
+            sys.stdout.flush()
     except FelicityError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{plain_text(str(error))}\n")
+        sys.exit(BAD_INPUT)
+    except BrokenPipeError:
+        _forget_output()
+        sys.exit(1)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        if error.filename is None:
+            _forget_output()
+        what = f"use {str(error.filename)[:200]}" if error.filename is not None else "write the output"
+        sys.stderr.write(f"Cannot {plain_text(what)}: {reason}.\n")
+        sys.exit(BAD_INPUT)
+    except RecursionError:
+        sys.stderr.write("The input is nested too deep to be read; simplify it.\n")
         sys.exit(BAD_INPUT)
     except SystemExit as stop:
-        # typer turns an interrupt into this exit code by itself, without a word.
+        # typer turns an interrupt into this exit code without a message.
         if stop.code == INTERRUPTED:
             sys.stderr.write(
-                "\nInterrupted; what was scored is kept, and the same command goes on from there.\n"
+                "\nInterrupted; finished scores are saved, and the same command resumes from there.\n"
             )
         raise

@@ -1,17 +1,17 @@
-"""felicity bias: does accuracy hang on which sentence of a pair is longer?"""
+"""felicity bias: does accuracy depend on which sentence of a pair is longer?"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicity.cli.groups import takes_groups
-from felicity.cli.opening import DataOptions
+from felicity.cli.model_options import DataOptions, LongRunOptions, PolicyOptions, takes_groups
 from felicity.cli.options import Json, Quiet
-from felicity.cli.terminal import out, print_json, print_rows
+from felicity.cli.terminal import err, named_bar, out, print_json, print_rows
 
 if TYPE_CHECKING:
-    from felicity.studies.bias_run import BiasStudy
+    from felicity.run import Model
+    from felicity.studies.bias import BiasStudy
 
 
 @takes_groups
@@ -24,30 +24,42 @@ def bias(
         typer.Option(
             "--model",
             "-m",
-            help="A model, or a folder with nothing but a tokenizer; may be given several times.",
+            help="A model, or a folder with only a tokenizer; may be given several times.",
         ),
     ],
     measure: Annotated[
         list[str] | None, typer.Option(help="A measure; may be given several times.  [default: lp]")
     ] = None,
+    unigram: Annotated[
+        Path | None, typer.Option(help="token<TAB>count table for norm_lp and slor (.tsv or .tsv.gz).")
+    ] = None,
+    unseen: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of tokens that the unigram table may lack.")
+    ] = 0.05,
     score: Annotated[
         bool, typer.Option(help="Score with models that have weights; --no-score only splits.")
     ] = True,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write.  [default: runs/DATASET-bias]")
     ] = None,
-    sample: Annotated[int | None, typer.Option(help="Only that many items of each suite.")] = None,
+    debias: Annotated[
+        str | None,
+        typer.Option(metavar="DATASET", help="A debiased set with the same suites, to put beside this one."),
+    ] = None,
+    sample: Annotated[int | None, typer.Option(help="Use only this many items per suite.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample and the bootstrap.")] = 0,
     *,
     data: DataOptions,
+    scoring: PolicyOptions,
+    opening: LongRunOptions,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Split pairs by token length and show accuracy within each split.
 
     A is the acceptable sentence, U the unacceptable one; the splits are A=U, A>U and A<U under each
-    model's own tokenizer. A measure that is not biased by length is as accurate in one split as in
-    another. Writes splits.csv (every suite), curves.csv (accuracy by difference in length) and
+    model's own tokenizer. A measure that is not biased by length is equally accurate in all
+    splits. Writes splits.csv (every suite), curves.csv (accuracy by difference in length) and
     report.html.
 
     \b
@@ -55,21 +67,36 @@ def bias(
       felicity bias crows_pairs -m ./gpt2-tokenizer -m ./bert-tokenizer
       felicity bias blimp -m smollm2 --sample 20 --measure lp --measure mean_lp --measure pen_lp
       felicity bias my_pairs.csv -m smollm2 --json
+      felicity bias twin.parquet --debias fair.parquet -m smollm2
     """
-    from felicity.cli.terminal import err
-    from felicity.studies.bias_run import study_bias, write_bias
+    if debias:
+        _compare(dataset, debias, model, measure, output, sample=sample, seed=seed, data=data, json=json)
+        return
+    from felicity.studies.bias import study_bias, write_bias
 
-    study = study_bias(
-        dataset,
-        model,
-        measures=measure or ["lp"],
-        columns=data.columns,
-        folder=data.source,
-        sample=sample,
-        seed=seed,
-        score=score,
-    )
     folder = output or Path("runs") / f"{Path(dataset).name.split('.')[0]}-bias"
+    silent = quiet or json
+
+    def open_one(spec: str) -> "Model":
+        serve = spec.startswith("openai:")
+        return opening.open(spec, scoring.build(), quiet=silent, fields=scoring.policy, serve=serve)
+
+    with named_bar(quiet=silent) as progress:
+        study = study_bias(
+            dataset,
+            model,
+            folder,
+            measures=measure or ["lp"],
+            unigram=unigram,
+            unseen=unseen,
+            columns=data.columns,
+            source=data.source,
+            sample=sample,
+            seed=seed,
+            score=score,
+            open_one=open_one,
+            progress=progress,
+        )
     written = write_bias(study, folder)
     if json:
         print_json(_as_json(study, written))
@@ -78,6 +105,47 @@ def bias(
         if how != "scored" and not quiet:
             err.print(f"{name}: {how}, so there are splits but no accuracies.", soft_wrap=True, markup=False)
     _print_splits(study)
+    out.print("\n" + "\n".join(str(path) for path in written), soft_wrap=True, markup=False)
+
+
+def _compare(
+    dataset: str,
+    fair: str,
+    model: list[str],
+    measure: list[str] | None,
+    output: Path | None,
+    *,
+    sample: int | None,
+    seed: int,
+    data: DataOptions,
+    json: bool,
+) -> None:
+    """Accuracy on the biased and the debiased set, side by side."""
+    from felicity.studies.pairs import study_debias, write_debias
+
+    study = study_debias(
+        dataset,
+        fair,
+        model,
+        measures=measure or ["lp", "mean_lp", "pen_lp"],
+        columns=data.columns,
+        folder=data.source,
+        sample=sample,
+        seed=seed,
+    )
+    written = write_debias(study, output or Path("runs") / f"{Path(dataset).name.split('.')[0]}-debias")
+    if json:
+        print_json({"files": [str(path) for path in written], "table": study.table.to_dicts()})
+        return
+    rows = study.table.filter(study.table["suite"] == "all").to_dicts()
+    names = ("A=U", "A>U", "A<U", "biased", "debiased")
+    shown = [
+        {key: row[key] for key in ("model", "measure")}
+        | {key: "N/A" if row[key] is None else f"{100 * row[key]:.1f}" for key in names}
+        | {key: "" if row[key] is None else f"{row[key]:.3g}" for key in ("p", "p_suites")}
+        for row in rows
+    ]
+    print_rows(shown, right=(*names, "p", "p_suites"))
     out.print("\n" + "\n".join(str(path) for path in written), soft_wrap=True, markup=False)
 
 
@@ -109,7 +177,7 @@ def _print_splits(study: "BiasStudy") -> None:
     uneven = study.splits.filter((study.splits["split"] != SPLITS[0]) & (study.splits["n"] > 0))
     suites = uneven.filter(uneven["suite"] != EVERYTHING)["suite"].n_unique()
     of = study.splits.filter(study.splits["suite"] != EVERYTHING)["suite"].n_unique()
-    out.print(f"\n{suites} of {of} suites have pairs of unequal length under at least one of them.")
+    out.print(f"\n{suites} of {of} suites have pairs of unequal length under at least one model.")
 
 
 def _accuracy(cell: dict[str, Any]) -> str:

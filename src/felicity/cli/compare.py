@@ -1,78 +1,107 @@
-"""felicity compare: models on the same items."""
+"""felicity compare: paired comparisons of models or measures on the same items."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicity.cli.fit import read_source
 from felicity.cli.options import Json
-from felicity.cli.terminal import out, print_json, print_rows
+from felicity.cli.terminal import err, out, print_json, print_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import polars as pl
+
+    from felicity.run import Answers
+
+NUMBERS = ("n", "difference", "interval", "p", "Holm", "BH")
+TITLE, INTERVALS = "Differences in accuracy", "95% intervals"
+TIES = {"half": "count half", "wrong": "count as wrong", "drop": "are left out"}
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN...", help="Run folders of the same items.")],
-    measure: Annotated[str | None, typer.Option(help="Judgements by this measure.")] = None,
-    test: Annotated[
-        str | None, typer.Option(help="exact, mid or permutation.  [default: permutation over suites]")
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Run folders of the same items, or one with several measures."),
+    ],
+    measure: Annotated[
+        str | None, typer.Option(help="The measure to compare by.  [default: the first run's, if shared]")
     ] = None,
-    ties: Annotated[str, typer.Option(help="Count a tie as wrong, as half, or drop the item.")] = "wrong",
+    by: Annotated[
+        str | None, typer.Option(help="Compare within each phenomenon, or each suite: phenomenon, suite.")
+    ] = None,
+    test: Annotated[
+        str | None,
+        typer.Option(help="exact, mid or permutation.  [default: permutation if there are suites or ties]"),
+    ] = None,
+    ties: Annotated[str, typer.Option(help="Count a tie as half, as wrong, or drop the item.")] = "half",
     items: Annotated[bool, typer.Option("--items", help="Treat items, not suites, as independent.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of bootstrap and permutations.")] = 0,
-    figure: Annotated[
-        Path | None, typer.Option(help="Draw the differences into a .svg or .png file.")
-    ] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw the differences to a .svg or .png file.")] = None,
+    page: Annotated[Path | None, typer.Option(help="Write the comparison as an HTML page.")] = None,
     json: Json = False,
 ) -> None:
     """Test the accuracies of two or more runs against each other, item by item.
 
-    Every pair of runs is compared on its shared items; p-values are adjusted over all pairs (Holm;
-    Benjamini and Hochberg). By default suites are drawn again and flipped as wholes.
+    Every pair of runs is compared on its shared items, by a measure that all of them have; the stimuli
+    must be the same. p-values are adjusted over all tests (Holm; Benjamini and Hochberg). By default whole
+    suites are resampled and permuted. Of a single run, its measures are compared with each other (in a
+    replayed run these are the models).
 
     \b
     Examples:
       felicity compare runs/blimp-gpt2 runs/blimp-smollm2
+      felicity compare runs/blimp-gpt2 runs/blimp-smollm2 --by phenomenon --page compare.html
       felicity compare runs/a runs/b runs/c --test exact --items --json
     """
-    from felicity.stats.compare import compare_all, describe_comparison
+    from felicity.run import read_answers
+    from felicity.stats import describe_comparison
 
-    frames = name_runs(runs, measure)
-    clustered = not items and all(frame["suite"].n_unique() > 1 for frame in frames.values())
-    table = compare_all(
-        frames,
-        cluster="suite" if clustered else None,
-        ties=ties,  # type: ignore[arg-type]
-        test=test,  # type: ignore[arg-type]
-        seed=seed,
-    )
+    answers = read_answers(runs, measure=measure)
+    table = compare_answers(answers, by=by, ties=ties, test=test, items=items, seed=seed)
     if figure:
         _draw(table, figure)
+    if page:
+        write_page({"Differences": table}, answers, ties, page)
     if json:
-        print_json(table.to_dicts())
+        print_json([row | {"measure": answers.measure, "ties_count": ties} for row in table.to_dicts()])
         return
-    print_rows([_shown(row) for row in table.to_dicts()], right=("difference", "interval", "p", "Holm", "BH"))
-    out.print("\n" + describe_comparison(table), soft_wrap=True, markup=False)
+    out.print(say_basis(answers, table, ties), soft_wrap=True, markup=False)
+    print_rows([_shown(row) for row in table.to_dicts()], right=NUMBERS)
+    if by is None:
+        out.print("\n" + describe_comparison(table), soft_wrap=True, markup=False)
+    for name in answers.unchecked:
+        err.print(f"{name} has no texts, so its items were paired by name only.", markup=False)
 
 
-def name_runs(runs: list[Path], measure: str | None) -> dict[str, "pl.DataFrame"]:
-    """Judgements by the model's name, or by the folder's where two are of one model."""
-    from felicity.core.errors import BadInput
-    from felicity.run.folder import RunFolder
+def compare_answers(
+    answers: "Answers", *, by: str | None, ties: str, test: str | None, items: bool, seed: int
+) -> "pl.DataFrame":
+    """Every pair, over all items or within each group."""
+    from felicity.stats import compare_all, compare_groups
 
-    models = [str(RunFolder(path).read_manifest()["model"].get("name")) for path in runs]
-    names = models if len(set(models)) == len(models) else [str(path) for path in runs]
-    if len(set(names)) < len(names):
-        raise BadInput("A run is named twice; compare different runs.")
-    return {name: read_source(path, measure) for name, path in zip(names, runs, strict=True)}
+    clustered = not items and all(frame["suite"].n_unique() > 1 for frame in answers.frames.values())
+    options: dict[str, Any] = {"ties": ties, "test": test, "seed": seed}
+    if by is None:
+        return compare_all(answers.frames, cluster="suite" if clustered else None, **options)
+    return compare_groups(answers.frames, by=by, cluster="suite" if not items else None, **options)
+
+
+def say_basis(answers: "Answers", table: "pl.DataFrame", ties: str) -> str:
+    """What is compared, and what ties count."""
+    what = f"Judged by {answers.measure}" if answers.measure else "Measures of one run"
+    tied = int(table["ties"].max() or 0)  # type: ignore[arg-type]
+    return f"{what}; ties {TIES[ties]}" + (f" (up to {tied:,} tied answers in a pair)." if tied else ".")
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    return {
+    group = {"group": row["group"]} if "group" in row else {}
+    return group | {
         "first": f"{row['first']} {100 * row['accuracy_first']:.1f}",
         "second": f"{row['second']} {100 * row['accuracy_second']:.1f}",
+        "n": row["n"],
         "difference": f"{100 * row['difference']:+.1f}",
         "interval": f"{100 * row['low']:+.1f} to {100 * row['high']:+.1f}",
         "p": f"{row['p']:.4g}",
@@ -81,14 +110,46 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _draw(table: "pl.DataFrame", figure: Path) -> None:
-    from felicity.report.estimate_chart import Estimate, chart_estimates, write_figure
+def _chart(table: "pl.DataFrame", **setting: Any) -> Any:
+    from felicity.report.charts import Estimate, chart_estimates
 
-    rows = [
-        Estimate(
-            f"{row['first']} - {row['second']}", *(100 * row[key] for key in ("difference", "low", "high"))
+    rows = []
+    for row in table.to_dicts():
+        group = f"{row['group']}: " if "group" in row else ""
+        ends = (100 * row[key] for key in ("difference", "low", "high"))
+        rows.append(Estimate(f"{group}{row['first']} - {row['second']}", *ends))
+    return chart_estimates(rows, axis="points", **setting)
+
+
+def _draw(table: "pl.DataFrame", figure: Path) -> None:
+    from felicity.report.charts import write_figure
+
+    write_figure(_chart(table, title=TITLE, subtitle=INTERVALS), figure)
+
+
+def write_page(tables: "Mapping[str, pl.DataFrame]", answers: "Answers", ties: str, page: Path) -> None:
+    """Write comparisons as an HTML page, one section per table."""
+    from felicity.report import Extra, Figure, write_sections
+
+    sections = []
+    for title, table in tables.items():
+        rows = [_shown(row) for row in table.to_dicts()]
+        name = title.lower().replace(" ", "-")
+        figure = Figure(
+            name=name,
+            title=TITLE,
+            subtitle=INTERVALS,
+            label=f"{TITLE}, {INTERVALS}",
+            chart=partial(_chart, table),
         )
-        for row in table.to_dicts()
-    ]
-    spec = chart_estimates(rows, title="Differences in accuracy", subtitle="95% intervals", axis="points")
-    write_figure(spec, figure)
+        section = Extra(
+            name=name,
+            title=title,
+            lede=say_basis(answers, table, ties),
+            columns=tuple(key.capitalize() if key.islower() else key for key in rows[0]),
+            rows=tuple(tuple(str(cell) for cell in row.values()) for row in rows),
+            names=3 if "group" in rows[0] else 2,
+            figures=(figure,),
+        )
+        sections.append(section)
+    write_sections(sections, page, eyebrow="felicity compare", title="Paired comparisons")

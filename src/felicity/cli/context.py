@@ -1,4 +1,4 @@
-"""felicity context: what does a context before a sentence do to its acceptability?"""
+"""felicity context: the effect of a preceding context on acceptability."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicity.cli.groups import takes_groups
-from felicity.cli.opening import DataOptions, LongRunOptions, PolicyOptions
+from felicity.cli.model_options import DataOptions, LongRunOptions, PolicyOptions, takes_groups
 from felicity.cli.options import Json, Quiet, RuleName
 from felicity.cli.terminal import err, named_bar, out, print_json, print_rows
 
 if TYPE_CHECKING:
-    from felicity.run.model import Model
-    from felicity.studies.context.forecast import Forecast
-    from felicity.studies.context.study import Finished
+    from felicity.run import Model
+    from felicity.studies.context import Finished, Forecast
 
 
 @takes_groups
@@ -47,31 +45,34 @@ def context(
     ] = None,
     contexts_per_suite: Annotated[
         int | None,
-        typer.Option(help="Crossed design: so many contexts of each kind a suite, each before many items."),
+        typer.Option(
+            help="Crossed design: this many contexts of each kind per suite, each shared by many items."
+        ),
     ] = None,
     from_suite: Annotated[
         list[str] | None,
         typer.Option(
-            help="Contexts from this suite before every suite, or `all` of them for a matrix; "
+            help="Contexts from this suite for every suite, or `all` of them for a matrix; "
             "may be given several times."
         ),
     ] = None,
     perturb: Annotated[
         list[str] | None,
         typer.Option(
-            help="Context sentences changed, beside those as they stand: adverb_before, adverb_after, "
+            help="Perturb context sentences, in addition to the originals: adverb_before, adverb_after, "
             "long_adverbial, clause_before, clause_after, quotation, all, nonsense."
         ),
     ] = None,
     text: Annotated[
         Path | None,
         typer.Option(
-            help="Running text for unrelated contexts (.txt, .gz).  [default: WikiText in $FELICITY_DATA]"
+            help="Running text for unrelated contexts (.txt, .gz).  [default: WikiText in $FELICITY_DATA, "
+            "else a built-in text]"
         ),
     ] = None,
     contexts: Annotated[
         Path | None,
-        typer.Option(help="Take items and contexts of another study: the contexts.parquet in its folder."),
+        typer.Option(help="Use items and contexts of another study: the contexts.parquet in its folder."),
     ] = None,
     cut_by: Annotated[
         str | None, typer.Option(help="Model whose tokens lengths are counted in.  [default: the first -m]")
@@ -80,7 +81,7 @@ def context(
         str | None, typer.Option(help="The measure that sentences are compared by.  [default: lp]")
     ] = None,
     rule: RuleName = None,
-    sample: Annotated[int | None, typer.Option(help="Only that many items of each suite.")] = None,
+    sample: Annotated[int | None, typer.Option(help="Use only this many items per suite.")] = None,
     seed: Annotated[
         int | None,
         typer.Option(help="Seed of the sample, the contexts and the bootstrap.  [default: 0]"),
@@ -90,10 +91,14 @@ def context(
         typer.Option(help="Which conditions of your own suites are acceptable: a .toml table."),
     ] = None,
     parse: Annotated[
-        bool, typer.Option(help="Compare dependency labels of contexts too; needs felicity[parse].")
+        bool, typer.Option(help="Also compare dependency labels of contexts; needs felicity[parse].")
     ] = False,
+    formula: Annotated[
+        str | None,
+        typer.Option(help="A further regression: 'log(length) * acceptable + (1|suite) + (1|item)'."),
+    ] = None,
     forecast: Annotated[
-        bool, typer.Option("--forecast", help="Plan the study, say how long it would take, and stop.")
+        bool, typer.Option("--forecast", help="Plan the study, estimate how long it would take, and stop.")
     ] = False,
     *,
     data: DataOptions,
@@ -103,13 +108,13 @@ def context(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score every stimulus of DATASET behind contexts that grow, and ask what they change.
+    """Score every stimulus of DATASET after growing contexts, and analyse their effect.
 
-    Contexts are made of the dataset's own sentences, acceptable or not, from the same suite (matched) or
-    from others (mismatched), and of running text (unrelated). Each grows sentence by sentence, so that a
-    longer one begins with the shorter. Accuracy in context is compared with that of the same items
-    without. The study keeps its contexts, so that another model can be given the same ones; run the same
-    command again to go on where it stopped. After Sinha et al. (2023).
+    Contexts consist of the dataset's own sentences, acceptable or not, from the same suite (matched) or
+    from others (mismatched), or of running text (unrelated). Each grows sentence by sentence, so that a
+    longer one starts with the shorter. Accuracy in context is compared with that of the same items
+    without. The study keeps its contexts, so that another model can use the same ones; run the same
+    command again to resume. After Sinha et al. (2023).
 
     \b
     Examples:
@@ -120,10 +125,9 @@ def context(
       felicity context crows_pairs -m ./my-model --contexts runs/crows_pairs-context/contexts.parquet
     """
     from felicity.core.sweep import KINDS
-    from felicity.engines.devices import prepare_dtype
-    from felicity.studies.context.setting import Setting, find_text, parse_lengths, refuse_drawing
-    from felicity.studies.context.study import plan_in, run_study
-    from felicity.studies.tokenizers import open_counter
+    from felicity.engines import open_counter
+    from felicity.engines.runtime import choose_dtype
+    from felicity.studies.context import Setting, find_text, parse_lengths, plan_in, refuse_drawing, run_study
 
     specs = list(dict.fromkeys(model or ["smollm2"]))
     chosen = tuple(kind or (() if from_suite else KINDS))
@@ -171,8 +175,8 @@ def context(
         serve = spec.startswith("openai:") or not served
         return opening.open(spec, policy, quiet=silent, fields=scoring.policy, serve=serve)
 
-    # Before a tokenizer brings torch along, which reads once what the processor is said to do.
-    prepare_dtype(opening.dtype, opening.device)
+    # Before a tokenizer imports torch, which reads the processor's settings only once.
+    choose_dtype(opening.dtype, opening.device)
     folder = output or Path("runs") / f"{Path(dataset).name.split('.')[0]}-context"
     planned = plan_in(folder, setting, lambda: open_counter(setting.tokenizer), given=contexts)
     if not silent:
@@ -190,6 +194,7 @@ def context(
             progress=lambda _: bar,
             on_forecast=None if silent else _tell,
             report=report,
+            formula=formula,
         )
     if json:
         print_json(_as_json(done))
@@ -201,7 +206,7 @@ def _choose_grid(lengths: str | None, sentences: str | None) -> tuple[str, str]:
     from felicity.core.errors import BadInput
 
     if lengths is not None and sentences is not None:
-        raise BadInput("Contexts are as long as --lengths says or as --sentences says; give one of the two.")
+        raise BadInput("The length of contexts is given by --lengths or by --sentences; give one of the two.")
     if sentences is not None:
         return "sentences", sentences
     return "tokens", "0:900:100" if lengths is None else lengths
@@ -212,7 +217,7 @@ def _choose_tokenizer(spec: str) -> str:
 
     if spec.startswith("openai:"):
         raise BadInput(
-            f"Contexts are counted in tokens, and those of '{spec}' are known to its server alone; name the "
+            f"Contexts are measured in tokens, and those of '{spec}' are known only to its server; give the "
             "model's files, or another model, with --tokenizer or --cut-by."
         )
     return spec
@@ -230,7 +235,7 @@ def _tell(name: str, told: "Forecast") -> None:
 
 
 def _forecast_only(planned: Any, models: Iterable["Model"], *, json: bool) -> None:
-    from felicity.studies.context.scoring import forecast_model
+    from felicity.studies.context import forecast_model
 
     rows = []
     for lm in models:
@@ -254,7 +259,7 @@ def _as_json(done: "Finished") -> dict[str, Any]:
 
 
 def _print_summary(done: "Finished") -> None:
-    from felicity.studies.context.printing import print_terms
+    from felicity.studies.context import print_terms
 
     overall = done.findings.curves.filter(level="overall")
     for (name,), part in overall.group_by("model", maintain_order=True):

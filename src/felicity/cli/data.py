@@ -1,51 +1,96 @@
-"""felicity data: datasets by name, what is in them, and what is wrong with a file."""
+"""felicity data: list, download, show and check datasets; felicity syntaxgym: convert old suites."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from felicity.cli.groups import takes_groups
-from felicity.cli.opening import DataOptions
+from felicity.cli.help import SectionedCommand
+from felicity.cli.model_options import DataOptions, takes_groups
 from felicity.cli.options import Bad, From, Good, Json, RuleName
 from felicity.cli.terminal import out, print_json, print_rows
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look at datasets, and check your own.")
+syntaxgym_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Work with SyntaxGym's suites.")
+
+
+@syntaxgym_app.callback()
+def syntaxgym() -> None:
+    """Work with SyntaxGym's suites."""
+
+
+@syntaxgym_app.command(cls=SectionedCommand)
+def convert(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A suite in the old CSV format.")],
+    prediction: Annotated[
+        list[str] | None, typer.Option(help="A formula; may be given several times. The old format has none.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="JSON file to write.  [default: FILE.json]")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The suite's name.  [default: the file's]")] = None,
+    metric: Annotated[
+        str, typer.Option(help="How a region's tokens are combined: sum, mean, median, range, max, min.")
+    ] = "sum",
+    json: Json = False,
+) -> None:
+    """Convert a suite from the old CSV format to JSON, which `felicity run` accepts.
+
+    The old format has one row per region: item_number, condition_name, region_number, region_name, content.
+
+    \b
+    Examples:
+      felicity syntaxgym convert number.csv --prediction "(6;%match%) < (6;%mismatch%)"
+      felicity run number.json
+    """
+    from felicity.core.files import replacing
+    from felicity.data import read_old_suite, write_suite
+
+    stem = file.name.split(".")[0]
+    suite = read_old_suite(file, name=name or stem, metric=metric, predictions=prediction or [])
+    target = output or file.with_name(f"{stem}.json")
+    with replacing(target) as part:
+        part.write_text(write_suite(suite), encoding="utf-8")
+    if json:
+        print_json({"suite": str(target), "items": len(suite.items), "regions": len(suite.regions)})
+    else:
+        out.print(f"{target}: {len(suite.items)} items, {len(suite.regions)} regions.", soft_wrap=True)
+
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show datasets, and check your own.")
 Name = Annotated[
     str, typer.Argument(metavar="DATASET", help="A dataset's name, or a file of pairs or a suite.")
 ]
 Known = Annotated[str, typer.Argument(metavar="NAME", help="A dataset's name (see `felicity data ls`).")]
 
 
-@app.command("ls")
+@app.command("ls", cls=SectionedCommand)
 def ls(json: Json = False) -> None:
-    """List the datasets that have a name.
+    """List the named datasets.
 
     \b
     Examples:
       felicity data ls
     """
-    from felicity.data.catalogue import list_datasets
+    from felicity.data import list_datasets
 
     rows = list_datasets()
     shown = [{"name": row["name"], "title": row["title"]} for row in rows]
     print_json(rows) if json else print_rows(shown)
 
 
-@app.command()
+@app.command(cls=SectionedCommand)
 def get(name: Known, source: From = None, json: Json = False) -> None:
-    """Fetch a dataset into the cache, or say where it is already.
+    """Download a dataset into the cache, or say where it is already.
 
-    What is fetched is checked against the published version. A copy of your own (--from) is put into
-    the cache; where it differs from the published version that is said, not refused.
+    Downloads are checked against the published version. Your own copy (--from) is copied into
+    the cache; differences from the published version are reported, not refused.
 
     \b
     Examples:
       felicity data get blimp
       felicity data get crows_pairs --from ~/Downloads
     """
-    from felicity.data.catalogue import find_entry
-    from felicity.data.fetch import get_copy, keep_copy
+    from felicity.data import find_entry, get_copy, keep_copy
 
     entry = find_entry(name)
     copy = keep_copy(entry, source) if source else get_copy(entry)
@@ -61,7 +106,7 @@ def get(name: Known, source: From = None, json: Json = False) -> None:
         return
     checksums = {
         "published": "the published version",
-        "another version": "not the published version felicity knows",
+        "another version": "not the published version known to felicity",
         "unknown": "no published checksum to compare with",
     }
     out.print(
@@ -72,7 +117,7 @@ def get(name: Known, source: From = None, json: Json = False) -> None:
     )
 
 
-@app.command()
+@app.command(cls=SectionedCommand)
 def cite(name: Known) -> None:
     """Print the BibTeX entries to cite a dataset by.
 
@@ -80,12 +125,12 @@ def cite(name: Known) -> None:
     Examples:
       felicity data cite blimp
     """
-    from felicity.data.catalogue import find_entry
+    from felicity.data import find_entry
 
     out.print(find_entry(name).citation.strip(), markup=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(cls=SectionedCommand)
 @takes_groups
 def show(
     name: Name,
@@ -95,7 +140,7 @@ def show(
     data: DataOptions,
     json: Json = False,
 ) -> None:
-    """Show what a dataset holds: sizes, suites, rules, quirks, and some of its items.
+    """Show what a dataset contains: sizes, suites, rules, quirks, and some of its items.
 
     \b
     Examples:
@@ -104,8 +149,7 @@ def show(
       felicity data show my_pairs.csv --good right --bad wrong
       felicity data show syntaxgym --json
     """
-    from felicity.data.catalogue import read_dataset
-    from felicity.data.describe import describe_dataset
+    from felicity.data import describe_dataset, read_dataset
 
     dataset = read_dataset(name, data.columns, rule=rule, folder=data.source)
     described = describe_dataset(dataset, rows=rows)
@@ -146,7 +190,7 @@ def _print_dataset(described: dict[str, Any]) -> None:
             out.print(f"  {condition:{width}} {item[condition]}", markup=False)
 
 
-@app.command()
+@app.command(cls=SectionedCommand)
 def check(
     file: Annotated[
         Path,
@@ -161,7 +205,7 @@ def check(
 ) -> None:
     """Report duplicates, identical pairs, stray spaces and empty cells, by line; validate a suite.
 
-    Exits with 1 where there is something to mend.
+    Exits with 1 if there is something to fix.
 
     \b
     Examples:
@@ -169,17 +213,13 @@ def check(
       felicity data check my_pairs.tsv --good right --bad wrong --json
       felicity data check my_suite.toml
     """
-    from felicity.data.catalogue import read_dataset
-    from felicity.data.check import check_pairs
-    from felicity.data.document import is_document
-    from felicity.data.long_table import is_long
-    from felicity.data.pairs import Columns
-    from felicity.data.tables import read_table
+    from felicity.core.documents import is_document
+    from felicity.data import Columns, check_pairs, is_long, read_dataset, read_table
 
     if is_document(file) or is_long(table := read_table(file)):
         found = read_dataset(str(file), Columns(good=good, bad=bad))
         told = {"file": str(file), "items": found.items["item"].n_unique(), "problems": []}
-        say = f"{told['items']:,} items in {len(found.items):,} stimuli, nothing to mend."
+        say = f"{told['items']:,} items in {len(found.items):,} stimuli, nothing to fix."
         print_json(told) if json else out.print(say)
         return
     problems = check_pairs(table, Columns(good=good, bad=bad)).to_dicts()
@@ -189,6 +229,6 @@ def check(
         print_rows(problems, right=("line",))
         out.print(f"\n{len(problems)} problems in {len(table.rows):,} pairs.")
     else:
-        out.print(f"{len(table.rows):,} pairs, nothing to mend.")
+        out.print(f"{len(table.rows):,} pairs, nothing to fix.")
     if problems:
         raise typer.Exit(1)

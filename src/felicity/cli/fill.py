@@ -1,11 +1,10 @@
-"""felicity fill: what a model puts into a blank."""
+"""felicity fill: the most probable words for a blank."""
 
 from typing import Annotated
 
 import typer
 
-from felicity.cli.groups import takes_groups
-from felicity.cli.opening import ModelOptions
+from felicity.cli.model_options import ModelOptions, takes_groups
 from felicity.cli.options import Bos, Casing, Json, ModelName, PolicyFields, Quiet, build_policy
 from felicity.cli.terminal import err, out, print_json, print_rows
 
@@ -27,10 +26,10 @@ def fill(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Show the likeliest words for a blank, or score words of your own in it.
+    """Show the most probable words for a blank, or score your own words in it.
 
-    A model that reads from left to right (causal) needs the blank at the end; punctuation after it is
-    not read. Words shown are single tokens; a word given with -w may have any number of them.
+    A left-to-right (causal) model needs the blank at the end; punctuation after it is
+    ignored. The words shown are single tokens; a word given with -w may have any number of tokens.
 
     \b
     Examples:
@@ -45,7 +44,7 @@ def fill(
         print_json(table.to_dicts())
         return
     if lm.info.kind == "left-to-right" and not quiet and any(not frame.endswith("_") for frame in frames):
-        err.print("Not read: what stands after the blank.")
+        err.print("The text after the blank is ignored.")
     for frame, part in table.group_by("frame", maintain_order=True):
         out.print(f"\n[bold]{_escape(str(frame[0]))}[/]", soft_wrap=True)
         rows = [

@@ -12,12 +12,22 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+NUMBERS = ("estimate", "se", "df", "statistic", "p", "low", "high", "sd", "corr")
+
+
 def fit(
-    formula: Annotated[str, typer.Argument(help="As lme4 writes it: 'y ~ x + (1 + x | subject)'.")],
-    source: Annotated[
-        Path, typer.Argument(metavar="RUN_OR_TABLE", help="A run folder, .csv, .tsv or .parquet.")
+    formula: Annotated[str, typer.Argument(help="In lme4's notation: 'y ~ x + (1 + x | subject)'.")],
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN_OR_TABLE...", help="Run folders, or one .csv, .tsv or .parquet."),
     ],
-    family: Annotated[str, typer.Option(help="gaussian or binomial.")] = "gaussian",
+    family: Annotated[str, typer.Option(help="gaussian, binomial or cumulative.")] = "gaussian",
+    link: Annotated[
+        str | None, typer.Option(help="Of a cumulative model: logit or probit.  [default: logit]")
+    ] = None,
+    ties: Annotated[
+        str, typer.Option(help="Of a binomial model, judgements of 0.5: drop, or count as wrong.")
+    ] = "drop",
     ml: Annotated[bool, typer.Option("--ml", help="Maximum likelihood instead of REML.")] = False,
     contrast: Annotated[
         list[str] | None, typer.Option(help="Coding of a factor: FACTOR=sum or FACTOR=treatment.")
@@ -25,30 +35,38 @@ def fit(
     measure: Annotated[
         str | None, typer.Option(help="Of a run: its judgements by this measure.  [default: its first]")
     ] = None,
-    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    figure: Annotated[
-        Path | None, typer.Option(help="Draw the coefficients into a .svg or .png file.")
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only these rows; repeatable.")
     ] = None,
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    figure: Annotated[Path | None, typer.Option(help="Draw the coefficients to a .svg or .png file.")] = None,
     json: Json = False,
 ) -> None:
-    """Fit a regression, with random effects where the formula has them.
+    """Fit a regression, with random effects if the formula has them.
 
-    Linear mixed models are fitted by REML with Satterthwaite's degrees of freedom, binomial ones by Laplace
-    with Wald z-tests; terms are named as lme4 names them. Of a run, the table is its judgements.
+    Linear mixed models are fitted by REML with Satterthwaite's degrees of freedom, binomial and cumulative
+    (ordinal) ones by Laplace with Wald z-tests; without random terms they are R's lm, glm and clm. Terms are
+    named as lme4 names them. Of a run, the table is its judgements (margin, passed), or its stimuli where the
+    response is a measure or `surprisal`; several runs are stacked, with a column `model`.
 
     \b
     Examples:
       felicity fit "rt ~ cond + (1 + cond|subj) + (1|item)" data.csv
       felicity fit "cbind(hits, n - hits) ~ period + (1|herd)" data.csv --family binomial
+      felicity fit "rating ~ context * bias + (1|rater) + (1|item)" ratings.csv --family cumulative
       felicity fit "margin ~ phenomenon + (1|suite)" runs/starter-smollm2 --contrast phenomenon=sum
+      felicity fit "margin ~ model * phenomenon + (1|item)" runs/blimp-gpt2 runs/blimp-smollm2
     """
-    from felicity.stats.fit import describe_fit, fit_model
+    from felicity.stats import describe_fit, filter_rows, fit_model
+    from felicity.stats.mixed import describe_codings
 
-    frame = read_source(source, measure)
+    frame = filter_rows(read_sources(sources, formula, measure), where or [])
     found = fit_model(
         formula,
         frame,
         family=family,  # type: ignore[arg-type]
+        link=link,
+        ties=ties,  # type: ignore[arg-type]
         reml=not ml,
         contrasts=read_contrasts(contrast or []),
         level=level,
@@ -59,26 +77,25 @@ def fit(
     if json:
         print_json(told)
         return
-    print_rows([_shown(row) for row in told["fixed"]], right=tuple(told["fixed"][0])[1:])
-    if told.get("random"):
-        out.print()
-        print_rows([_shown(row) for row in told["random"]], right=("sd", "corr"))
-    out.print("\n" + describe_fit(found), soft_wrap=True, markup=False)
+    key = describe_codings(told["codings"], told["references"])
+    for rows in (told["fixed"], told.get("thresholds"), told["random"], key):
+        if rows:
+            print_rows(_shown(rows), right=NUMBERS)
+            out.print()
+    out.print(describe_fit(found, effects=False), soft_wrap=True, markup=False)
 
 
-def read_source(path: Path, measure: str | None) -> "pl.DataFrame":
-    """The judgements of a run by one measure, or a table."""
-    from felicity.core.errors import UnknownName
-    from felicity.run.evaluate import read_run
-    from felicity.stats.fit import read_table
+def read_sources(paths: list[Path], formula: str, measure: str | None) -> "pl.DataFrame":
+    """The table of runs that the formula is about, or a table from a file."""
+    from felicity.core.errors import BadInput
+    from felicity.core.files import read_frame
+    from felicity.run import analysis_table
 
-    if not path.is_dir():
-        return read_table(path)
-    judged = read_run(path)["judgements"]
-    known = judged["measure"].unique(maintain_order=True).to_list()
-    if measure is not None and measure not in known:
-        raise UnknownName("measure", measure, known, where=str(path))
-    return judged.filter(measure=measure or known[0])
+    if all(path.is_dir() for path in paths):
+        return analysis_table(paths, formula.partition("~")[0].strip(), measure=measure)
+    if len(paths) > 1:
+        raise BadInput("Give one table, or several run folders.")
+    return read_frame(paths[0])
 
 
 def read_contrasts(options: list[str]) -> dict[str, Any]:
@@ -94,13 +111,22 @@ def read_contrasts(options: list[str]) -> dict[str, Any]:
     return {name: coding for name, _, coding in pairs}
 
 
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row.items()}
+def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Numbers to four digits, without empty columns."""
+    kept = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    return [{name: _digits(row[name]) for name in kept} for row in rows]
+
+
+def _digits(value: Any) -> Any:
+    return f"{value:.4g}" if isinstance(value, float) else value
 
 
 def _draw(told: dict[str, Any], figure: Path) -> None:
-    from felicity.report.estimate_chart import Estimate, chart_estimates, write_figure
+    from felicity.core.errors import BadInput
+    from felicity.report.charts import Estimate, chart_estimates, write_figure
 
+    if not told["fixed"]:
+        raise BadInput("The model has no coefficients to draw; leave --figure out or add a predictor.")
     rows = [Estimate(row["term"], row["estimate"], row["low"], row["high"]) for row in told["fixed"]]
     level = f"{100 * told['level']:g}% intervals"
     write_figure(chart_estimates(rows, title="Coefficients", subtitle=f"{told['formula']} · {level}"), figure)

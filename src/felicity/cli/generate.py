@@ -1,29 +1,28 @@
-"""felicity generate: texts written on."""
+"""felicity generate: continue texts."""
 
 from typing import Annotated
 
 import typer
 
-from felicity.cli.groups import takes_groups
-from felicity.cli.opening import ModelOptions
+from felicity.cli.model_options import ModelOptions, takes_groups
 from felicity.cli.options import Bos, Casing, Json, ModelName, Quiet, build_policy
 from felicity.cli.terminal import print_json
 
 
 @takes_groups
 def generate(
-    prompts: Annotated[list[str], typer.Argument(metavar="PROMPT...", help="A text to write on.")],
+    prompts: Annotated[list[str], typer.Argument(metavar="PROMPT...", help="A text to continue.")],
     model: ModelName = "smollm2",
-    tokens: Annotated[int, typer.Option(help="How many tokens to write at most.")] = 50,
+    tokens: Annotated[int, typer.Option(help="The most tokens to generate.")] = 50,
     temperature: Annotated[
-        float, typer.Option(help="0 takes the likeliest token each time; above, tokens are drawn.")
+        float, typer.Option(help="0 always takes the most probable token; above 0, tokens are sampled.")
     ] = 0.0,
     top_p: Annotated[
-        float, typer.Option(help="Draw from the likeliest tokens that hold this much probability.")
+        float, typer.Option(help="Sample from the most probable tokens with this much probability in total.")
     ] = 1.0,
     stop: Annotated[list[str] | None, typer.Option(help="End at this text; repeatable.")] = None,
-    samples: Annotated[int, typer.Option(help="Continuations for each prompt.")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn.")] = 0,
+    samples: Annotated[int, typer.Option(help="Continuations per prompt.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
     bos: Bos = None,
     casing: Casing = None,
     *,
@@ -31,7 +30,7 @@ def generate(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write texts on: the likeliest way, or drawn at a temperature.
+    """Continue texts: with the most probable tokens, or sampled at a temperature.
 
     An encoder-decoder (T5, BART) reads the prompt and writes an answer. The same seed gives the same texts.
 

@@ -1,9 +1,13 @@
-"""felicity measures: what can be computed from stored tokens."""
+"""felicity measures: list the measures; felicity count: the unigram table for NormLP and SLOR."""
+
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from felicity.cli.options import Json
-from felicity.cli.terminal import print_json, print_rows
+from felicity.cli.help import SectionedCommand
+from felicity.cli.options import Json, ModelName, Quiet
+from felicity.cli.terminal import out, print_json, print_rows, progress_bar, step_bar
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List the acceptability measures.")
 
@@ -13,22 +17,56 @@ def measures() -> None:
     """List the acceptability measures."""
 
 
-@app.command("ls")
+@app.command("ls", cls=SectionedCommand)
 def ls(json: Json = False) -> None:
-    """List the measures, with what each takes out.
+    """List the measures, with what each controls for.
 
     \b
     Examples:
       felicity measures ls
     """
-    from felicity.measures.sentence import MEASURES, UNIGRAM_MEASURES
+    from felicity.core.registry import BrokenPlugin
+    from felicity.measures import MEASURES
 
-    rows = [
-        {
-            "name": name,
-            "needs": "--unigram" if name in UNIGRAM_MEASURES else "",
-            "meaning": (measure.__doc__ or "").strip().split("\n")[0],
-        }
-        for name, measure in MEASURES.items()
-    ]
+    rows = []
+    for name in MEASURES:
+        try:
+            measure = MEASURES[name]
+            needs, meaning = "--unigram" if measure.unigram else "", measure.meaning
+        except BrokenPlugin as error:
+            needs, meaning = "", str(error)
+        rows.append({"name": name, "needs": needs, "meaning": meaning})
     print_json(rows) if json else print_rows(rows)
+
+
+def count(
+    corpus: Annotated[
+        Path, typer.Argument(metavar="CORPUS", help="A text file, plain or .gz, one text per line.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write (.tsv or .tsv.gz).")],
+    model: ModelName = "smollm2",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Count how often each token of a model's vocabulary occurs in a corpus.
+
+    The table has one line `token<TAB>count` per token that occurs; use it with `--unigram`.
+
+    \b
+    Examples:
+      felicity count corpus.txt -m smollm2 -o counts.tsv
+      felicity run starter --measure slor --unigram counts.tsv
+    """
+    from felicity.engines import open_tokenizer
+    from felicity.engines.tokenizing import count_tokens, read_lines
+    from felicity.measures import write_unigram
+
+    with step_bar(quiet=quiet or json) as steps:
+        tokenizer = open_tokenizer(model, progress=steps)
+    with progress_bar(f"counting {corpus.name}", quiet=quiet or json) as progress:
+        counts = count_tokens(tokenizer, read_lines(corpus, progress=progress))
+    write_unigram(counts, output)
+    if json:
+        print_json({"table": str(output), "types": len(counts), "tokens": sum(counts.values())})
+    else:
+        out.print(f"{output}: {len(counts):,} types, {sum(counts.values()):,} tokens.", soft_wrap=True)

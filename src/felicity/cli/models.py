@@ -1,21 +1,50 @@
-"""felicity models: which models are at hand, fetch one, say what one is."""
+"""felicity models: list, download and describe models."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from felicity.cli.groups import takes_groups
-from felicity.cli.opening import PolicyOptions
+from felicity.cli.help import SectionedCommand
+from felicity.cli.model_options import PolicyOptions, takes_groups
 from felicity.cli.options import Json, Quiet, Tokenizer, Url, build_serving, refuse_unused
 from felicity.cli.terminal import out, print_json, print_rows, step_bar
+from felicity.core.errors import BadInput
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, fetch and describe models.")
+
+def topics(
+    folder: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder of `felicity train tdlm`.")],
+    k: Annotated[int, typer.Option("--words", "-k", help="Words to show per topic.")] = 10,
+    json: Json = False,
+) -> None:
+    """Print the topics of a TDLM, each as its most probable words.
+
+    \b
+    Examples:
+      felicity models topics models/tdlm -k 20
+    """
+    from felicity.engines.trained import list_topics
+
+    found = list_topics(folder, k=k)
+    if json:
+        print_json([[{"word": word, "probability": p} for word, p in words] for words in found])
+        return
+    print_rows(
+        [
+            {"topic": place + 1, "words": " ".join(word for word, _ in words)}
+            for place, words in enumerate(found)
+        ],
+        right=("topic",),
+    )
+
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, download and describe models.")
 Name = Annotated[
     str, typer.Argument(metavar="MODEL", help="smollm2, a folder, a hub name, a .gguf file, openai:NAME.")
 ]
 
 
-@app.command("ls")
+@app.command("ls", cls=SectionedCommand)
 def ls(json: Json = False) -> None:
     """List the built-in model and those in the cache.
 
@@ -23,7 +52,7 @@ def ls(json: Json = False) -> None:
     Examples:
       felicity models ls
     """
-    from felicity.engines.catalogue import list_models
+    from felicity.engines.sources import list_models
 
     rows = [
         {
@@ -38,13 +67,13 @@ def ls(json: Json = False) -> None:
     if json:
         print_json(rows)
     else:
-        shown = [row | {"folder": row["folder"] or "not fetched yet"} for row in rows]
+        shown = [row | {"folder": row["folder"] or "not downloaded yet"} for row in rows]
         print_rows(shown, right=("megabytes",))
 
 
-@app.command()
+@app.command(cls=SectionedCommand)
 def get(name: Name, json: Json = False, quiet: Quiet = False) -> None:
-    """Fetch a model into the cache, and convert it where that is needed.
+    """Download a model into the cache, and convert it if necessary.
 
     \b
     Examples:
@@ -61,7 +90,33 @@ def get(name: Name, json: Json = False, quiet: Quiet = False) -> None:
         out.print(f"{source.name}: {source.folder}", soft_wrap=True)
 
 
-@app.command()
+@app.command(cls=SectionedCommand)
+def verify(json: Json = False) -> None:
+    """Read every converted model in the cache again and compare it with what was stored.
+
+    A model that was changed since its last use is refused anyway; this also finds what a failing disk did.
+    The exit code is 2 where a file is damaged.
+
+    \b
+    Examples:
+      felicity models verify
+    """
+    from felicity.engines.sources import verify_models
+
+    found = verify_models()
+    if json:
+        print_json([{"name": name, "damaged": files} for name, files in found.items()])
+    elif found:
+        print_rows([{"name": name, "damaged": ", ".join(files) or "none"} for name, files in found.items()])
+    for name, files in found.items():
+        if files:
+            raise BadInput(
+                f"The stored model '{name}' is damaged ({files[0]}); remove its folder, which "
+                "`felicity models ls` names, and fetch or convert it again."
+            )
+
+
+@app.command(cls=SectionedCommand)
 @takes_groups
 def info(
     name: Name,
@@ -72,7 +127,7 @@ def info(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say what a model is: family, parameters, window, what it can do, and the policy it will get.
+    """Describe a model: family, parameters, window, abilities, and the resolved scoring policy.
 
     \b
     Examples:
@@ -80,7 +135,7 @@ def info(
       felicity models info gpt2 --compat minicons --json
       felicity models info openai:my-model --url http://localhost:8000/v1
     """
-    from felicity.engines.families import open_engine
+    from felicity.engines import open_engine
 
     with step_bar(quiet=quiet or json) as progress:
         serving = build_serving(url=url, tokenizer=tokenizer)
@@ -91,9 +146,9 @@ def info(
         print_json(told)
         return
     rows = [(key, value) for key, value in told.items() if key not in ("policy", "notes", "can")]
-    # A server tells neither how many parameters its model has nor all its tokens.
+    # A server reports neither its model's number of parameters nor its vocabulary.
     rows = [
-        (key, value or "not told") if key in ("parameters", "vocabulary") else (key, value)
+        (key, value or "unknown") if key in ("parameters", "vocabulary") else (key, value)
         for key, value in rows
     ]
     rows += [(f"policy.{key}", repr(value)) for key, value in told["policy"].items()]

@@ -1,4 +1,4 @@
-"""Options that several commands share, said once."""
+"""Options that several commands share."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,8 +8,8 @@ import typer
 if TYPE_CHECKING:
     from felicity.core.engine import EngineInfo
     from felicity.core.policy import Policy
-    from felicity.engines.served.settings import Serving
-    from felicity.run.ray_pool import Workers
+    from felicity.engines.served import Serving
+    from felicity.run import Workers
 
 ModelName = Annotated[
     str,
@@ -17,35 +17,44 @@ ModelName = Annotated[
         "--model", "-m", help="smollm2, a folder, a hub name, a .gguf or .arpa file, or openai:NAME."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no advice.")]
+ModelNames = Annotated[
+    list[str],
+    typer.Option(
+        "--model",
+        "-m",
+        help="smollm2, a folder, a hub name, a .gguf or .arpa file, or openai:NAME; repeatable.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progress nor advice.")]
+Unit = Annotated[str, typer.Option(help="Print nats or bits.")]
 Bos = Annotated[
     str | None, typer.Option(help="Begin token: auto, none, tokenizer, or a token.  [default: auto]")
 ]
 Eos = Annotated[str | None, typer.Option(help="End token to score: none, auto, or a token.  [default: none]")]
-Join = Annotated[str | None, typer.Option(help="What stands between context and text.  [default: a space]")]
+Join = Annotated[str | None, typer.Option(help="Separator of context and text.  [default: a space]")]
 Overflow = Annotated[
     str | None,
     typer.Option(help="Inputs longer than the window: error, or drop old context.  [default: error]"),
 ]
 Casing = Annotated[str | None, typer.Option(help="Casing: keep or lower.  [default: keep]")]
-Compat = Annotated[str | None, typer.Option(help="Give another program's numbers exactly: minicons.")]
+Compat = Annotated[str | None, typer.Option(help="Reproduce another program's numbers exactly: minicons.")]
 PolicyFields = Annotated[
     list[str] | None,
     typer.Option(
-        "--policy", metavar="FIELD=VALUE", help="Set a field of the policy, as pll=original; repeatable."
+        "--policy", metavar="FIELD=VALUE", help="Set a field of the policy, such as pll=original; repeatable."
     ),
 ]
-Device = Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, mps.")]
+Device = Annotated[str, typer.Option(help="Device: auto, cpu, cuda, mps.")]
 Dtype = Annotated[
     str,
     typer.Option(
-        help="Numbers to compute with: float32, bfloat16, float16; of the latter two, contrasts too close to "
-        "call are scored again in float32, and other rules refuse them."
+        help="Numbers to compute with: float32, bfloat16, float16, or auto: bfloat16 where it saves time. In "
+        "half precision, contrasts too close to call are scored again in float32; other rules refuse it."
     ),
 ]
 DeviceMap = Annotated[
-    str | None, typer.Option(help="Spread the model as transformers does: auto, balanced, ...")
+    str | None, typer.Option(help="Distribute the model as transformers does: auto, balanced, ...")
 ]
 Url = Annotated[
     str | None,
@@ -54,24 +63,24 @@ Url = Annotated[
     ),
 ]
 Tokenizer = Annotated[
-    str | None, typer.Option(help="Model on this machine that has the server's tokenizer: a folder or name.")
+    str | None, typer.Option(help="Local model with the server's tokenizer: a folder or name.")
 ]
 Revision = Annotated[
-    str | None, typer.Option(help="What the server's weights are called, to tell them apart.")
+    str | None, typer.Option(help="A name for the server's weights; scores of revisions are kept apart.")
 ]
-Concurrency = Annotated[int | None, typer.Option(help="Requests to the server at once.  [default: 8]")]
+Concurrency = Annotated[int | None, typer.Option(help="Simultaneous requests to the server.  [default: 8]")]
 Timeout = Annotated[float | None, typer.Option(help="Seconds for one request.  [default: 120]")]
 Patience = Annotated[
-    float | None, typer.Option(help="Seconds to go on trying a request that fails.  [default: 300]")
+    float | None, typer.Option(help="Seconds to keep retrying a failed request.  [default: 300]")
 ]
-RequestsPerMinute = Annotated[float | None, typer.Option(help="Send the server no more requests than these.")]
-TokensPerMinute = Annotated[float | None, typer.Option(help="Send the server no more tokens than these.")]
+RequestsPerMinute = Annotated[float | None, typer.Option(help="Limit of requests per minute.")]
+TokensPerMinute = Annotated[float | None, typer.Option(help="Limit of tokens per minute.")]
 PricePerMillion = Annotated[
-    float | None, typer.Option(help="Price of a million tokens sent, to be told the cost beforehand.")
+    float | None, typer.Option(help="Price of a million tokens sent, for a cost estimate in advance.")
 ]
 WorkerCount = Annotated[
     str | None,
-    typer.Option("--workers", help="Spread scoring with Ray: a number, or `ray` for all the cluster has."),
+    typer.Option("--workers", help="Distribute scoring with Ray: a number, or `ray` for the whole cluster."),
 ]
 RayAddress = Annotated[
     str | None,
@@ -88,10 +97,10 @@ Phenomenon = Annotated[
 ]
 RuleName = Annotated[
     str | None,
-    typer.Option("--rule", help="Another rule that the dataset knows (`felicity data show` lists them)."),
+    typer.Option("--rule", help="Another judging rule of the dataset (`felicity data show` lists them)."),
 ]
 From = Annotated[
-    Path | None, typer.Option("--from", metavar="DIR", help="A folder that holds a copy of the dataset.")
+    Path | None, typer.Option("--from", metavar="DIR", help="A folder with your own copy of the dataset.")
 ]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 
@@ -106,9 +115,9 @@ def build_policy(
     casing: str | None = None,
     fields: list[str] | None = None,
 ) -> "Policy":
-    """The policy that the options ask for: another program's where one is named, then what is given.
+    """The policy given by the options: that of another program if one is named, then the other options.
 
-    Raises UnknownName for a field that no policy has, BadInput where one is not written FIELD=VALUE.
+    Raises UnknownName for a field that no policy has, BadInput if one is not written FIELD=VALUE.
     """
     from felicity.core.errors import BadInput, UnknownName
     from felicity.core.policy import Policy
@@ -119,15 +128,15 @@ def build_policy(
     for text in fields or ():
         name, equals, value = text.partition("=")
         if not equals:
-            raise BadInput(f"--policy {text} is not written FIELD=VALUE, as in pll=original.")
+            raise BadInput(f"--policy {text} is not FIELD=VALUE, such as pll=original.")
         if name not in start.as_dict():
             raise UnknownName("policy field", name, start.as_dict())
         changes[name] = value
-    return start.but(**changes)
+    return start.replace(**changes)
 
 
 def refuse_unused(info: "EngineInfo", fields: list[str] | None) -> None:
-    """Stop where a field of the policy was set that this model has no use for.
+    """Refuse policy fields that this model does not use.
 
     Raises NotPossible.
     """
@@ -137,27 +146,26 @@ def refuse_unused(info: "EngineInfo", fields: list[str] | None) -> None:
         name, _, value = text.partition("=")
         if value != "auto" and info.policy[name] == "auto":
             raise NotPossible(
-                f"'{info.name}' is of the family {info.family}, for which --policy {name} means nothing; "
-                "leave it out."
+                f"'{info.name}' is of the family {info.family}, which does not use --policy {name}; omit it."
             )
 
 
 def build_serving(**given: Any) -> "Serving | None":
-    """How the server is asked, where any option says something of it."""
-    from felicity.engines.served.settings import Serving
+    """The server settings, if any server option is given."""
+    from felicity.engines.served import Serving
 
     told = {name: value for name, value in given.items() if value is not None}
     return Serving(**told) if told else None
 
 
 def build_workers(workers: str | None, address: str | None) -> "Workers | None":
-    """How the run is spread, where it is to be.
+    """The Ray settings, if workers are requested.
 
-    Raises BadInput where a cluster is named and no workers.
+    Raises BadInput if a cluster is named and no workers.
     """
     from felicity.core.errors import BadInput
-    from felicity.run.ray_pool import Workers
+    from felicity.run import Workers
 
     if workers is None and address is not None:
-        raise BadInput("--ray-address names a cluster but no workers are asked for; add --workers ray.")
+        raise BadInput("--ray-address needs --workers; add --workers ray.")
     return None if workers is None else Workers.parse(workers, address=address or "")

@@ -1,11 +1,10 @@
-"""felicity power: what a comparison of two models can show."""
+"""felicity power: the power of a comparison of two models."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from felicity.cli.compare import name_runs
 from felicity.cli.options import Json
 from felicity.cli.terminal import out, print_json, print_rows
 
@@ -31,13 +30,13 @@ def power(
     goal: Annotated[float, typer.Option(help="The power to plan for.")] = 0.8,
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
     measure: Annotated[str | None, typer.Option(help="Of runs: judgements by this measure.")] = None,
-    figure: Annotated[Path | None, typer.Option(help="Draw the curve into a .svg or .png file.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Draw the curve to a .svg or .png file.")] = None,
     json: Json = False,
 ) -> None:
-    """Say what a comparison of two models can show, from two runs or from assumed shares.
+    """Compute the power of a comparison of two models, from two runs or from assumed shares.
 
     This is the power of McNemar's exact test (after Card et al. 2020), which takes items as independent;
-    where the items of a suite hang together, as `felicity compare` allows for, there is less of it.
+    if the items of a suite depend on each other, as `felicity compare` allows for, power is lower.
     Also how far a significant difference would overstate the true one (Type M), how often it would have the
     wrong sign (Type S), the items needed for the goal, and the smallest difference these items can show.
 
@@ -47,12 +46,12 @@ def power(
       felicity power --only-first 0.11 --only-second 0.08 -n 1500 --figure power.svg
     """
     from felicity.core.errors import NotPossible
-    from felicity.stats.power import describe_power, power_curve, power_mcnemar
-    from felicity.stats.power_planning import items_needed, smallest_difference
+    from felicity.stats import describe_power, items_needed, power_curve, power_mcnemar, smallest_difference
 
-    first, second, n = read_shares(runs or [], only_first, only_second, items, measure)
+    shares = read_shares(runs or [], only_first, only_second, items, measure)
+    first, second, n = shares.first, shares.second, shares.n
     found = power_mcnemar(first, second, n, alpha=alpha)
-    told = found.as_dict() | {"goal": goal}
+    told = found.as_dict() | {"goal": goal, "ties_left_out": shares.left_out}
     told["items_needed"] = items_needed(first, second, power=goal, alpha=alpha)
     try:
         told["smallest_difference"] = smallest_difference(
@@ -68,6 +67,8 @@ def power(
     if json:
         print_json(told | {"curve": _nulls(curve)})
         return
+    if shares.note:
+        out.print(shares.note, soft_wrap=True, markup=False)
     print_rows(
         [{k: v if isinstance(v, int) else f"{v:.3f}" for k, v in row.items()} for row in curve.to_dicts()]
     )
@@ -78,7 +79,20 @@ def power(
         f"A power of {goal:g} needs {told['items_needed']:,} items; {n:,} items {shows} with that power.",
         soft_wrap=True,
     )
-    out.print("Items are taken as independent; where suites hang together, power is lower.", soft_wrap=True)
+    out.print(
+        "Items are taken as independent; if those of a suite depend on each other, power is lower.",
+        soft_wrap=True,
+    )
+
+
+class Shares(NamedTuple):
+    """Shares of items that only one model gets right, the number of items, and the source."""
+
+    first: float
+    second: float
+    n: int
+    note: str = ""
+    left_out: int = 0
 
 
 def read_shares(
@@ -87,20 +101,25 @@ def read_shares(
     only_second: float | None,
     items: int | None,
     measure: str | None,
-) -> tuple[float, float, int]:
+) -> "Shares":
     """Discordant shares and the number of items: from two runs, or as assumed."""
     from felicity.core.errors import BadInput
-    from felicity.stats.pairing import pair_answers
+    from felicity.run import read_answers
+    from felicity.stats import pair_answers
 
     if runs:
         if len(runs) != 2 or only_first is not None or only_second is not None:
             raise BadInput("Give two runs, or the shares --only-first and --only-second, not both.")
-        pairs = pair_answers(*name_runs(runs, measure).values())
+        answers = read_answers(runs, measure=measure)
+        pairs = pair_answers(*answers.frames.values(), ties="drop")
+        left_out = next(iter(answers.frames.values())).height - pairs.n
+        tied = f"; {left_out:,} tied items are left out, since McNemar's test needs right or wrong"
+        note = f"Judged by {answers.measure}{tied if left_out else ''}."
         one, other = pairs.discordant
-        return one / pairs.n, other / pairs.n, items or pairs.n
+        return Shares(one / pairs.n, other / pairs.n, items or pairs.n, note, left_out)
     if only_first is None or only_second is None or items is None:
         raise BadInput("Give two runs, or all of --only-first, --only-second and --items.")
-    return only_first, only_second, items
+    return Shares(only_first, only_second, items)
 
 
 def _nulls(curve: "pl.DataFrame") -> list[dict[str, Any]]:
@@ -110,7 +129,7 @@ def _nulls(curve: "pl.DataFrame") -> list[dict[str, Any]]:
 
 
 def _draw(curve: "pl.DataFrame", told: dict[str, Any], figure: Path) -> None:
-    from felicity.report.estimate_chart import chart_curve, write_figure
+    from felicity.report.charts import chart_curve, write_figure
 
     points = list(curve.select("n", "power").iter_rows())
     shares = (
@@ -120,8 +139,8 @@ def _draw(curve: "pl.DataFrame", told: dict[str, Any], figure: Path) -> None:
         points,
         title="Power",
         subtitle=shares,
-        across="items",
-        up="power of McNemar's exact test",
+        x_title="items",
+        y_title="power of McNemar's exact test",
         goal=told["goal"],
     )
     write_figure(spec, figure)

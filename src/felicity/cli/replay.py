@@ -1,4 +1,4 @@
-"""felicity replay: someone else's numbers, judged and reported without a model."""
+"""felicity replay: judge and report published numbers without a model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,10 +14,10 @@ def replay(
         Path, typer.Argument(metavar="SOURCE", help="A table of numbers, or a folder of predictions.")
     ],
     dataset: Annotated[
-        str | None, typer.Option(help="The dataset that the numbers are about, where SOURCE does not say.")
+        str | None, typer.Option(help="The dataset of the numbers, if SOURCE does not say.")
     ] = None,
     good: Annotated[
-        str, typer.Option(help="The condition that should score highest, where no dataset says it.")
+        str, typer.Option(help="The condition that should score highest, if no dataset says so.")
     ] = "good",
     leave_out: Annotated[
         list[str] | None, typer.Option(help="A suite to leave out; may be given several times.")
@@ -29,13 +29,13 @@ def replay(
     report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
     json: Json = False,
 ) -> None:
-    """Judge, estimate and report numbers that someone else computed.
+    """Judge, estimate and report numbers from other programs.
 
     SOURCE is a table (.csv, .tsv, .jsonl, .parquet, also gzipped) with the columns item, condition and
     value (scores, higher is better; also measure, suite, phenomenon), with item, condition, region and
     value (surprisals in bits of a suite's regions), with suite, item and correct (the results of
     SyntaxGym), or with UID and accuracies (BLiMP's summaries); or a file or folder of cloze predictions
-    (a list of words a line), which are read as published and corrected. Where there are several models,
+    (one list of words per line), which are read as published and corrected. If there are several models,
     each is a measure of the run.
 
     \b
@@ -45,12 +45,11 @@ def replay(
       felicity replay models_summary.jsonl -o runs/blimp-published
       felicity replay predictions/ROLE-1500 --json
     """
-    from felicity.run.evaluate import report_run
+    from felicity.run import report_run
     from felicity.studies.replay import leave_out as drop
-    from felicity.studies.replay import write_replay
-    from felicity.studies.replay_forms import replay_file
+    from felicity.studies.replay import replay_file, write_replay
 
-    replayed = drop(replay_file(source, dataset=dataset, good=good), leave_out or [])
+    replayed = drop(replay_file(source, dataset=dataset, good=good, seed=seed), leave_out or [])
     name = source.resolve().name.split(".")[0]
     folder = output or Path("runs") / f"{name}-replayed"
     done = write_replay(replayed, source, folder, seed=seed)

@@ -1,53 +1,64 @@
-"""felicity run: a dataset through a model, into a run folder with a report."""
+"""felicity run: score and judge a dataset with a model, in a run folder with a report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicity.cli.groups import takes_groups
-from felicity.cli.opening import DataOptions, LongRunOptions, PolicyOptions
-from felicity.cli.options import Json, ModelName, Quiet, RuleName
+from felicity.cli.model_options import DataOptions, LongRunOptions, PolicyOptions, takes_groups
+from felicity.cli.options import Json, ModelNames, Quiet, RuleName
 from felicity.cli.terminal import err, out, print_accuracy, print_json, print_rows, progress_bar
+from felicity.core.errors import BadInput
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from felicity.run.evaluate import Run
+    from felicity.run import Run
 
 
 @takes_groups
 def run(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset's name, or a file.")],
-    model: ModelName = "smollm2",
+    model: ModelNames = ("smollm2",),  # type: ignore[assignment]
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Run folder.  [default: runs/DATASET-MODEL]")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Run folder; of several models, the folder of their runs.  [default: runs/DATASET-MODEL]",
+        ),
     ] = None,
     measure: Annotated[
         list[str] | None,
-        typer.Option(help="A measure; may be given several times.  [default: lp, or what the rule reads]"),
+        typer.Option(help="A measure; may be given several times.  [default: lp, or that of the rule]"),
     ] = None,
     rule: RuleName = None,
     unigram: Annotated[
         Path | None, typer.Option(help="token<TAB>count table for norm_lp and slor (.tsv or .tsv.gz).")
     ] = None,
-    sample: Annotated[int | None, typer.Option(help="Only that many items of each suite.")] = None,
+    unseen: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of tokens that the unigram table may lack.")
+    ] = 0.05,
+    sample: Annotated[int | None, typer.Option(help="Use only this many items per suite.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample and the bootstrap.")] = 0,
     *,
     data: DataOptions,
     scoring: PolicyOptions,
     opening: LongRunOptions,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a run of other stimuli in the folder.")
+    ] = False,
     report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score every stimulus of DATASET with a model and judge it.
+    """Score every stimulus of DATASET with a model, or several, and judge it.
 
     DATASET is a name (see `felicity data ls`), a .csv, .tsv, .jsonl or .parquet file of pairs or of
-    stimuli with conditions, or a .toml or .json suite with regions and predictions. Each is judged by
-    the rule its authors meant, or by --rule. The run keeps the log-probability of every token, so other
-    measures can be computed later without the model. Run the same command again to go on where it
-    stopped.
+    stimuli with conditions, or a .toml or .json suite with regions and predictions. It is judged by
+    the authors' rule, or by --rule. The run keeps the log-probability of every token, so other
+    measures can be computed later without the model. Run the same command again to resume an
+    interrupted run.
 
     \b
     Examples:
@@ -58,43 +69,79 @@ def run(
       felicity run my_pairs.csv -m ./my-model --measure slor --unigram counts.tsv
       felicity run starter -m openai:my-model --url http://localhost:8000/v1 --tokenizer ./my-model
       felicity run starter --workers 2
+      felicity run starter -m smollm2 -m ./my-model -o runs/both   # one report for both
     """
-    from felicity.run.evaluate import evaluate, report_run
+    from felicity.run import evaluate, report_run
 
     silent = quiet or json
-    lm = opening.open(model, scoring.build(), quiet=silent, fields=scoring.policy)
-    name = Path(dataset).name.split(".")[0]
-    folder = output or Path("runs") / "-".join([name, *([rule] if rule else []), lm.info.name])
-    with progress_bar(f"scoring {name}", quiet=silent) as progress:
-        done = evaluate(
-            dataset,
-            lm,
-            measures=measure,
-            rule=rule,
-            source=data.source,
-            out=folder,
-            unigram=unigram,
-            columns=data.columns,
-            sample=sample,
-            seed=seed,
-            progress=progress,
-            on_audit=None if silent else print_audit,
-        )
-    if lm.info.notes.get("scheduler") == "plain" and not silent:
-        err.print(f"Read in plain batches: {lm.info.notes['scheduler_check']}.", soft_wrap=True)
-    page = report_run(done, folder) if report else None
+    name = "-".join([Path(dataset).name.split(".")[0], *([rule] if rule else [])])
+    folders, told = [], []
+    for spec in model:
+        served = spec.startswith("openai:") or len(model) == 1
+        lm = opening.open(spec, scoring.build(), quiet=silent, fields=scoring.policy, serve=served)
+        folder = choose_folder(output, name, lm.info.name, several=len(model) > 1)
+        if folder in folders:
+            raise BadInput(f"Two models are called '{lm.info.name}'; name each once, or rename a folder.")
+        with progress_bar(f"scoring {name}", quiet=silent) as progress:
+            done = evaluate(
+                dataset,
+                lm,
+                measures=measure,
+                rule=rule,
+                source=data.source,
+                out=folder,
+                unigram=unigram,
+                unseen=unseen,
+                columns=data.columns,
+                sample=sample,
+                seed=seed,
+                progress=progress,
+                on_audit=None if silent else print_audit,
+                overwrite=overwrite,
+            )
+        if lm.info.notes.get("scheduler") == "plain" and not silent:
+            err.print(f"Scored in plain batches: {lm.info.notes['scheduler_check']}.", soft_wrap=True)
+        page = report_run(done, folder) if report else None
+        folders.append(folder)
+        told.append(summarize(done, folder, page))
+        if not json:
+            out.print(f"\n[bold]{lm.info.name}[/]" if len(model) > 1 else "")
+            _print_summary(done)
+            out.print(f"\nRun folder: {folder}" + (f"\nReport: {page}" if page else ""), soft_wrap=True)
+    together = _report_together(folders, output or Path("runs") / name, seed) if len(folders) > 1 else None
     if json:
-        print_json(summarize(done, folder, page))
-    else:
-        _print_summary(done)
-        out.print(f"\nRun folder: {folder}" + (f"\nReport: {page}" if page else ""), soft_wrap=True)
+        print_json(told[0] if together is None else {"runs": told, "report": str(together)})
+    elif together is not None:
+        out.print(f"\nAll models: {together}", soft_wrap=True)
+
+
+def choose_folder(output: Path | None, name: str, model: str, *, several: bool) -> Path:
+    """Where the run of a model is kept: a folder of its own below --output where there are several."""
+    model = model.replace("/", "--")
+    if output is None:
+        return Path("runs") / f"{name}-{model}"
+    return output / model if several else output
+
+
+def _report_together(folders: list[Path], place: Path, seed: int) -> Path:
+    """One page on all models: paired comparisons over all items and within each phenomenon."""
+    from felicity.cli.compare import compare_answers, write_page
+    from felicity.run import read_answers
+
+    answers = read_answers(folders)
+    whole = compare_answers(answers, by=None, ties="half", test=None, items=False, seed=seed)
+    parts = compare_answers(answers, by="phenomenon", ties="half", test=None, items=False, seed=seed)
+    page = place / "report.html"
+    write_page({"Over all items": whole, "By phenomenon": parts}, answers, "half", page)
+    return page
 
 
 def print_audit(audit: "pl.DataFrame") -> None:
-    """What would bias the result, on standard error, before scoring."""
+    """Print what could bias the result, on standard error, before scoring."""
     met = [row for row in audit.iter_rows(named=True) if row["count"]]
-    if not met:
-        err.print("Audit: nothing that would bias the result.")
+    if not [row for row in met if row["check"] != "not checked"]:
+        partly = " was found; not everything was checked" if met else ""
+        err.print(f"Audit: nothing that would bias the result{partly}.")
     for row in met:
         err.print(
             f"Audit: {row['check']}: {row['count']:,} of {row['of']:,} ({row['meaning']})", soft_wrap=True
@@ -115,10 +162,10 @@ def summarize(done: "Run", folder: Path, page: Path | None) -> dict[str, Any]:
 def _print_summary(done: "Run") -> None:
     precision = done.manifest.get("precision")
     if precision:
-        bound = f"{precision['error_bound']:.2g} nats a sentence (estimated)"
         out.print(
-            f"{precision['rescored']:,} of {precision['items']:,} items scored again in float32; "
-            f"{precision['dtype']} is off by at most {bound}.",
+            f"Scored in {precision['dtype']}; {precision['rescored']:,} of {precision['items']:,} items "
+            "again in float32, the smallest margins first. Verdicts expected to differ from float32's: at "
+            f"most {precision['expected_differences']:.2g} (estimated).",
             soft_wrap=True,
         )
     for measure in done.manifest["measures"]:

@@ -1,26 +1,57 @@
-"""What the commands print: results to standard output, everything else to standard error."""
+"""Printing: results to standard output, everything else to standard error."""
 
 import json
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
+from felicity.core.progress import Progress
+
 if TYPE_CHECKING:
     import polars as pl
 
-# Into a file or a pipe nothing is folded: a program, or `less -S`, may be reading.
+# Control characters move the cursor, recolour the terminal or rename its window; line breaks and tabs do not.
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def plain_text(text: str) -> str:
+    r"""A text whose control characters are escaped, safe to print to a terminal.
+
+    >>> plain_text("red \x1b[31m")
+    'red \\x1b[31m'
+    """
+    return CONTROL.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+class PlainConsole(Console):
+    """A console that escapes the control characters in its output."""
+
+    def render_str(self, text: str, **options: Any) -> Any:
+        """Like rich's, with control characters escaped."""
+        return super().render_str(plain_text(text), **options)
+
+
+# Lines are not wrapped in a file or a pipe, which a program may read.
 PIPE_WIDTH = 240
-out = Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-err = Console(stderr=True, highlight=False)
+out = PlainConsole(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
+err = PlainConsole(stderr=True, highlight=False)
 
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    # JSON itself escapes the control characters of ASCII, and no others.
+    sys.stdout.write(CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
 def print_rows(rows: list[dict[str, Any]], *, right: tuple[str, ...] = ()) -> None:
@@ -50,35 +81,37 @@ def print_accuracy(estimates: "pl.DataFrame", level: str, *, measure: str) -> No
 
 
 @contextmanager
-def progress_bar(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error that is told (done, total); in a log, a line every tenth of the way."""
+def progress_bar(label: str, *, quiet: bool) -> Iterator[Progress | None]:
+    """A progress bar on standard error; in a log, a line per tenth."""
     if quiet:
         yield None
         return
     if not err.is_terminal:
         yield _tenths(label)
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err) as bar:
+    with Bar(*columns, console=err) as bar:
         task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda _step, done, total: bar.update(task, completed=done, total=total)
 
 
 @contextmanager
-def step_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A bar for long preparations, told (step, done, total); each new step is a bar of its own."""
+def step_bar(*, quiet: bool) -> Iterator[Progress | None]:
+    """A progress bar for long preparations, one bar per step."""
     if quiet:
         yield None
         return
     if not err.is_terminal:
         yield _steps()
         return
-    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
 
     tasks: dict[str, TaskID] = {}
-    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=err) as bar:
+    with Bar(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=err) as bar:
 
         def update(step: str, done: int, total: int) -> None:
             if step not in tasks:
@@ -89,23 +122,24 @@ def step_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]
 
 
 @contextmanager
-def named_bar(*, quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
-    """One bar over many parts, told (part, done, total); in a log, a line a part."""
+def named_bar(*, quiet: bool) -> Iterator[Progress | None]:
+    """One progress bar over many parts; in a log, a line per part."""
     if quiet:
         yield None
         return
     if not err.is_terminal:
         yield _parts()
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err) as bar:
+    with Bar(*columns, console=err) as bar:
         task = bar.add_task("", total=None)
         yield lambda part, done, total: bar.update(task, description=part, completed=done, total=total)
 
 
-def _parts() -> Callable[[str, int, int], None]:
+def _parts() -> Progress:
     told = ""
 
     def tell(part: str, done: int, total: int) -> None:
@@ -117,7 +151,7 @@ def _parts() -> Callable[[str, int, int], None]:
     return tell
 
 
-def _steps() -> Callable[[str, int, int], None]:
+def _steps() -> Progress:
     told: set[str] = set()
 
     def tell(step: str, _done: int, _total: int) -> None:
@@ -128,10 +162,10 @@ def _steps() -> Callable[[str, int, int], None]:
     return tell
 
 
-def _tenths(label: str) -> Callable[[int, int], None]:
+def _tenths(label: str) -> Progress:
     told = 0
 
-    def tell(done: int, total: int) -> None:
+    def tell(_step: str, done: int, total: int) -> None:
         nonlocal told
         tenth = 10 * done // total if total else 0
         if tenth > told:

@@ -1,19 +1,252 @@
-"""felicity train: n-gram, LSTM and TDLM models from a corpus of one's own."""
+"""felicity train: n-gram, LSTM and TDLM models from a corpus."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from felicity.cli.options import Json, Quiet
-from felicity.cli.terminal import err, out, print_json, progress_bar
-from felicity.cli.train_lstm import lstm, tdlm
-from felicity.cli.train_options import Corpus, MinCount, Valid, WordCasing, Words
+from felicity.cli.terminal import err, out, print_json, progress_bar, step_bar
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Train word models on a corpus.")
+if TYPE_CHECKING:
+    from felicity.engines.trained import TrainingSettings
 
 
-@app.command()
+from felicity.cli.help import SectionedCommand
+from felicity.cli.options import Device, Json, Quiet
+
+Corpus = Annotated[
+    Path,
+    typer.Argument(metavar="CORPUS", help="A text file, plain or .gz, one sentence or paragraph per line."),
+]
+Valid = Annotated[Path | None, typer.Option(help="Held-out text to measure perplexity on.")]
+Words = Annotated[
+    str,
+    typer.Option(help="Split at white space and around punctuation, or (for tokenized text) at spaces only."),
+]
+
+Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for the model and its checkpoints.")]
+WordCasing = Annotated[str, typer.Option(help="Casing: keep or lower.")]
+MinCount = Annotated[int, typer.Option(help="Rarer words become <unk>.")]
+Epochs = Annotated[int, typer.Option(help="The most epochs.")]
+Patience = Annotated[
+    int, typer.Option(help="Epochs without a better validation perplexity before training ends.")
+]
+Embedding = Annotated[int, typer.Option(help="Size of word vectors.")]
+Embeddings = Annotated[
+    Path | None, typer.Option(help="Initial word vectors, in word2vec's text format, plain or .gz.")
+]
+Hidden = Annotated[int, typer.Option(help="Size of the LSTM's hidden vector.")]
+Layers = Annotated[int, typer.Option(help="Layers of the LSTM.")]
+Dropout = Annotated[float, typer.Option(help="Share of the LSTM's input and output dropped in training.")]
+Steps = Annotated[int, typer.Option(help="Words of truncated back-propagation.")]
+Batch = Annotated[int, typer.Option(help="Sequences per batch.")]
+Rate = Annotated[float, typer.Option(help="Learning rate of Adam.")]
+Held = Annotated[
+    float, typer.Option(help="Share of the lines held out for validation if --valid is not given.")
+]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
+Minutes = Annotated[float, typer.Option(help="Minutes between checkpoints within an epoch.")]
+
+
+def train_in_folder(
+    corpus: Path,
+    folder: Path,
+    settings: "TrainingSettings",
+    valid: Path | None,
+    device: str,
+    minutes: float,
+    *,
+    embeddings: Path | None,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Read the corpus, train, and report each epoch."""
+    from felicity.engines.runtime import choose_device, prepare_processor
+    from felicity.engines.trained import prepare, train
+
+    silent = quiet or json
+    place = choose_device(device)
+    prepare_processor()
+    with progress_bar(f"reading {corpus.name}", quiet=silent) as progress:
+        prepared = prepare(corpus, settings, valid=valid, embeddings=embeddings, progress=progress)
+    if not silent:
+        told = prepared.corpus
+        err.print(
+            f"{told['tokens']:,} words in {told['lines']:,} lines to train on, {told['held_tokens']:,} in "
+            f"{told['held_lines']:,} to validate; {len(prepared.table):,} types; {place}.",
+            soft_wrap=True,
+        )
+
+    def tell(row: dict[str, float]) -> None:
+        if not silent:
+            err.print(
+                f"epoch {row['epoch']}: perplexity {row['train']:.1f} in training, {row['valid']:.1f} in "
+                f"validation ({row['seconds']:.0f} s)",
+                soft_wrap=True,
+            )
+
+    with step_bar(quiet=silent) as bar:
+        outcome = train(
+            prepared,
+            folder,
+            settings,
+            device=place,
+            minutes=minutes,
+            on_batch=(lambda epoch, done, total: bar(f"epoch {epoch}", done, total)) if bar else None,
+            on_epoch=tell,
+        )
+    if json:
+        print_json({"model": str(folder), "epochs": outcome.epochs, "perplexity": outcome.best})
+        return
+    why = "it no longer fell" if outcome.stopped else "all epochs are done"
+    out.print(
+        f"{folder}: validation perplexity {outcome.best:.1f} after {outcome.epochs} epochs; {why}.",
+        soft_wrap=True,
+    )
+
+
+def lstm(
+    corpus: Corpus,
+    output: Folder,
+    valid: Valid = None,
+    words: Words = "punctuation",
+    casing: WordCasing = "lower",
+    min_count: MinCount = 10,
+    epochs: Epochs = 10,
+    patience: Patience = 2,
+    embedding: Embedding = 300,
+    embeddings: Embeddings = None,
+    hidden: Hidden = 600,
+    layers: Layers = 1,
+    dropout: Dropout = 0.4,
+    steps: Steps = 30,
+    batch: Batch = 64,
+    rate: Rate = 0.001,
+    held: Held = 0.05,
+    seed: Seed = 1,
+    minutes: Minutes = 10.0,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train an LSTM language model, with the hyperparameters of Lau et al. (2017, 2020).
+
+    Each line of CORPUS, a sentence or a paragraph, is a separate sequence. Run the same command again
+    to resume training; it ends with exactly the weights of an uninterrupted training.
+
+    \b
+    Examples:
+      felicity train lstm corpus.txt -o models/lstm
+      felicity train lstm corpus.txt.gz --valid held-out.txt --device cuda -o models/lstm
+      felicity run blimp -m models/lstm
+    """
+    from felicity.engines.trained import TrainingSettings
+    from felicity.engines.words import check_casing, check_splitting
+
+    settings = TrainingSettings(
+        embedding=embedding,
+        hidden=hidden,
+        layers=layers,
+        dropout=dropout,
+        steps=steps,
+        batch=batch,
+        epochs=epochs,
+        rate=rate,
+        min_count=min_count,
+        cut=check_splitting(words),
+        casing=check_casing(casing),
+        held=held,
+        patience=patience,
+        seed=seed,
+    )
+    train_in_folder(
+        corpus, output, settings, valid, device, minutes, embeddings=embeddings, json=json, quiet=quiet
+    )
+
+
+def tdlm(
+    corpus: Annotated[
+        Path, typer.Argument(metavar="CORPUS", help="A text file, plain or .gz, one document per line.")
+    ],
+    output: Folder,
+    topics: Annotated[int, typer.Option(help="How many topics.")] = 100,
+    topic_size: Annotated[int, typer.Option(help="Size of a topic's vector.")] = 50,
+    filters: Annotated[int, typer.Option(help="Filters of the document encoder.")] = 20,
+    width: Annotated[int, typer.Option(help="Words that a filter spans.")] = 2,
+    document: Annotated[int, typer.Option(help="The most content words used of a document.")] = 300,
+    topic_dropout: Annotated[float, typer.Option(help="Share of the document dropped in training.")] = 0.6,
+    frequent: Annotated[
+        float, typer.Option(help="Share of word types too frequent to indicate a topic.")
+    ] = 0.001,
+    valid: Valid = None,
+    words: Words = "punctuation",
+    casing: WordCasing = "lower",
+    min_count: MinCount = 10,
+    epochs: Epochs = 10,
+    patience: Patience = 2,
+    embedding: Embedding = 300,
+    embeddings: Embeddings = None,
+    hidden: Hidden = 600,
+    layers: Layers = 1,
+    dropout: Dropout = 0.4,
+    steps: Steps = 30,
+    batch: Batch = 64,
+    rate: Rate = 0.001,
+    held: Held = 0.05,
+    seed: Seed = 1,
+    minutes: Minutes = 10.0,
+    device: Device = "auto",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a topically driven language model (TDLM), with the hyperparameters of Lau et al. (2017).
+
+    Each line of CORPUS is a document; its sentences are separated by tabs, else by their punctuation. A
+    context given in scoring is the text's document. Run the same command again to resume training.
+
+    \b
+    Examples:
+      felicity train tdlm documents.txt --topics 50 -o models/tdlm
+      felicity models topics models/tdlm
+      felicity judge "He left." "Him left." --context "They had quarrelled." -m models/tdlm
+    """
+    from felicity.engines.trained import TopicSettings, TrainingSettings
+    from felicity.engines.words import check_casing, check_splitting
+
+    settings = TrainingSettings(
+        embedding=embedding,
+        hidden=hidden,
+        layers=layers,
+        dropout=dropout,
+        steps=steps,
+        batch=batch,
+        epochs=epochs,
+        rate=rate,
+        min_count=min_count,
+        cut=check_splitting(words),
+        casing=check_casing(casing),
+        held=held,
+        patience=patience,
+        seed=seed,
+        topic=TopicSettings(
+            topics=topics,
+            size=topic_size,
+            filters=filters,
+            width=width,
+            document=document,
+            dropout=topic_dropout,
+            frequent=frequent,
+        ),
+    )
+    train_in_folder(
+        corpus, output, settings, valid, device, minutes, embeddings=embeddings, json=json, quiet=quiet
+    )
+
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Train word-level models on a corpus.")
+
+
+@app.command(cls=SectionedCommand)
 def ngram(
     corpus: Corpus,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write (.arpa or .arpa.gz).")],
@@ -35,16 +268,16 @@ def ngram(
     """
     from dataclasses import asdict
 
-    from felicity.engines.ngram.training import train_ngram
-    from felicity.engines.words.options import check_casing, check_cut
+    from felicity.engines.ngram import train_ngram
+    from felicity.engines.words import check_casing, check_splitting
 
-    cut, cased = check_cut(words), check_casing(casing)
+    splitting, cased = check_splitting(words), check_casing(casing)
     with progress_bar(f"reading {corpus.name}", quiet=quiet or json) as progress:
         report = train_ngram(
             corpus,
             output,
             order=order,
-            cut=cut,
+            splitting=splitting,
             casing=cased,
             min_count=min_count,
             valid=valid,

@@ -1,1 +1,1 @@
-"""What every room knows: schemas, policy, registries, errors, ids and units."""
+"""What every room knows: schemas, policy, registries, errors, files, ids and units."""

@@ -1,4 +1,4 @@
-"""What a model is to the rest of felicity: something that gives a log-probability for every token."""
+"""The interface of a model: log-probabilities for every token, and optionally fillers and continuations."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,13 +12,15 @@ from felicity.core.ids import fingerprint
 
 @dataclass(frozen=True, kw_only=True)
 class EngineInfo:
-    """What is known of a model without loading its weights.
+    """What is known about a model without loading its weights.
 
     kind: what a token's log-probability means: `left-to-right`, `pseudo`, `permutation`, `seq2seq`.
-    weights, tokenizer: digests of the files, so that no score is ever taken for another model's.
+    weights, tokenizer: digests of the files, so that scores are never attributed to another model.
     policy: the scoring policy with every `auto` resolved.
-    noise: nats by which the log-probability of a sentence may move with the batch it is scored in.
-    can: `score`, and where the engine is a Filler `fill`, a Generator `generate`.
+    noise: nats by which the log-probability of a sentence may change with its batch.
+    can: `score`; also `fill` for a Filler and `generate` for a Generator.
+    scoring: version of the code that computes this model's numbers. An engine whose numbers change raises it
+    for the affected models, so that old scores are never used as new ones.
     """
 
     name: str
@@ -34,11 +36,15 @@ class EngineInfo:
     noise: float
     can: tuple[str, ...] = ("score",)
     notes: dict[str, Any] = field(default_factory=dict)
+    scoring: int = 1
 
     @property
     def key(self) -> str:
-        """What decides the numbers: scores may be shared between runs whose keys are equal."""
-        return fingerprint([self.family, self.kind, self.weights, self.tokenizer, self.policy, self.dtype])
+        """A digest of all that affects the numbers: runs with equal keys may share scores."""
+        # Version 1 adds nothing: scores that were stored before there were versions stay valid.
+        version = [self.scoring] if self.scoring != 1 else []
+        parts = [self.family, self.kind, self.weights, self.tokenizer, self.policy, self.dtype]
+        return fingerprint([*parts, *version])
 
     def as_dict(self) -> dict[str, Any]:
         """The fields by name, for manifests."""
@@ -46,11 +52,11 @@ class EngineInfo:
 
 
 @dataclass(frozen=True, kw_only=True)
-class More:
-    """What else an engine may be asked for of each token, read off the same predictions.
+class TokenExtras:
+    """What else an engine can report for each token, from the same predictions.
 
-    rank: 1 where no token of the vocabulary is likelier. entropy: of the prediction, in nats. top: that
-    many likeliest tokens. boundary: log-probability that a word begins there, or the text ends.
+    rank: 1 if no token of the vocabulary is more probable. entropy: of the prediction, in nats. top: this
+    many most probable tokens. boundary: log-probability that a word starts there or the text ends.
     """
 
     rank: bool = False
@@ -63,17 +69,17 @@ class More:
             raise BadInput(f"top is {self.top}; it must be 0 or more.")
 
     def check_top(self, vocabulary: int) -> None:
-        """Refuse to be asked for more tokens than there are.
+        """Refuse a `top` larger than the vocabulary.
 
         Raises BadInput.
         """
         if self.top > vocabulary:
             raise BadInput(
-                f"top is {self.top}, but the model knows {vocabulary} tokens; ask for at most so many."
+                f"top is {self.top}, but the model has {vocabulary} tokens; request at most that many."
             )
 
 
-NOTHING_MORE = More()
+NO_EXTRAS = TokenExtras()
 
 
 class Engine(Protocol):
@@ -81,7 +87,7 @@ class Engine(Protocol):
 
     @property
     def info(self) -> EngineInfo:
-        """What the model is and how it will be asked."""
+        """What the model is and its settings."""
         ...
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
@@ -89,15 +95,15 @@ class Engine(Protocol):
         ...
 
     def score(
-        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), extras: TokenExtras = NO_EXTRAS
     ) -> Iterator[pl.DataFrame]:
-        """Rows of TOKENS for every prompt, in any order, a frame whenever a batch is done.
+        """Rows of TOKENS for every prompt, in any order, one frame per finished batch.
 
-        What is asked for with `more` comes in further columns: rank, entropy, top_tokens with
-        top_logprob, boundary. An engine that cannot, raises NotPossible.
+        `extras` adds columns: rank, entropy, top_tokens with top_logprob, boundary. An engine that cannot
+        provide them raises NotPossible.
 
-        Batches are planned over all prompts, the same way every time; one whose requests are all in
-        `done` is passed over. So work that is taken up again gives the very numbers of unbroken work.
+        Batches are planned over all prompts, the same way every time; a batch whose requests are all in
+        `done` is skipped. So resumed work gives exactly the numbers of uninterrupted work.
         """
         ...
 
@@ -107,22 +113,22 @@ class Filler(Protocol):
     """An engine that can put words into a blank, written `___`."""
 
     def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
-        """Rows of FILLERS: the k likeliest tokens for each frame's blank, each decoded by itself."""
+        """Rows of FILLERS: the k most probable tokens for each frame's blank, each decoded alone."""
         ...
 
     def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
-        """Rows of CANDIDATES: log p(candidate in the blank), exactly, for words of any number of tokens."""
+        """Rows of CANDIDATES: log p(candidate in the blank), exact for words of any number of tokens."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How a text is written on.
+    """How a text is continued.
 
-    temperature: 0 takes the likeliest token each time; above, tokens are drawn, from the smallest set
-        that holds `top_p` of the probability. tokens: how many at most. stop: strings at which it ends; they
-        are not part of it. samples: continuations for each prompt, all but the likeliest differing by
-        the seed's next draw.
+    temperature: 0 always takes the most probable token; above 0, tokens are sampled from the smallest set
+        that holds `top_p` of the probability. tokens: the most tokens of a continuation. stop: strings that
+        end it and are not part of it. samples: continuations per prompt, each with its own random
+        stream.
     """
 
     temperature: float = 0.0
@@ -138,18 +144,20 @@ class Sampling:
             ("top_p", not 0 < self.top_p <= 1, "above 0 and at most 1"),
             ("tokens", self.tokens < 1, "at least 1"),
             ("samples", self.samples < 1, "at least 1"),
-            ("stop", any(not text for text in self.stop), "texts that are not empty"),
+            ("stop", any(not text for text in self.stop), "non-empty texts"),
         ):
             if wrong:
                 raise BadInput(f"{name} is {getattr(self, name)!r}; it must be {wanted}.")
         if self.temperature == 0 and self.samples > 1:
-            raise BadInput("The likeliest continuation is one; draw several with a temperature above 0.")
+            raise BadInput(
+                "There is only one most probable continuation; to sample several, set a temperature above 0."
+            )
 
 
 @runtime_checkable
 class Generator(Protocol):
-    """An engine that can write a text on."""
+    """An engine that can continue a text."""
 
     def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
-        """Rows of CONTINUATIONS: each prompt written on, the same way every time for the same seed."""
+        """Rows of CONTINUATIONS: each prompt continued, the same way every time for the same seed."""
         ...

@@ -1,6 +1,6 @@
-"""Failures a user can mend: one sentence that names the culprit and the next step.
+"""Errors that a user can fix: one sentence that names the culprit and the next step.
 
-The command line prints the message bare and exits with 2. Anything else that is raised is a bug.
+The command line prints only the message and exits with 2. Any other exception is a bug.
 """
 
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 
 class FelicityError(Exception):
-    """Something the user can mend; the message says what and how."""
+    """An error that the user can fix; the message says what and how."""
 
 
 class BadInput(FelicityError):
@@ -20,7 +20,7 @@ class NotPossible(FelicityError):
 
 
 class UnknownName(FelicityError, KeyError):
-    """A name that nothing answers to, with the nearest one that something does."""
+    """An unknown name; the message suggests the most similar known one."""
 
     def __init__(
         self, kind: str, name: str, known: Iterable[str], *, hint: str = "", where: str = ""
@@ -37,5 +37,5 @@ class UnknownName(FelicityError, KeyError):
         super().__init__(f"There is no {kind} '{name}'{place}; {advice}")
 
     def __str__(self) -> str:
-        # KeyError would print the message in quotes.
+        # KeyError would quote the message.
         return str(self.args[0])

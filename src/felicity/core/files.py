@@ -1,20 +1,42 @@
-"""Files that are whole or absent, and failures of the disk said in a sentence."""
+"""Reading and writing files: writes are atomic, gzip is transparent, failures are one sentence."""
 
 import codecs
+import gzip
+import hashlib
+import io
 import os
+import platform
+import re
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
 
 from platformdirs import user_cache_path
 
 from felicity.core.errors import BadInput, FelicityError
 
+if TYPE_CHECKING:
+    import polars as pl
+
+GZIP_MARK = b"\x1f\x8b"
+FRAMES = (".csv", ".tsv", ".parquet")
+# Name, machine and process in the name of a temporary file.
+PART = re.compile(r"\.([0-9a-f]{8})-(\d+)\.[^.]+$")
+MOST_OF_NAME = 50
+# How polars, safetensors and torch report a full disk.
+FULL = re.compile(
+    r"no space left|os error 28|disk quota|os error 122|file too large|os error 27"
+    r"|PytorchStreamWriter|unexpected pos",
+    re.IGNORECASE,
+)
+
 
 def cache_folder() -> Path:
-    """Where felicity keeps models, datasets and scores: `$FELICITY_CACHE`, else the user's cache."""
+    """Where felicity caches models, datasets and scores: `$FELICITY_CACHE`, else the user's cache."""
     named = os.environ.get("FELICITY_CACHE")
     return Path(named).expanduser() if named else user_cache_path("felicity")
 
@@ -27,34 +49,44 @@ def data_folder() -> Path | None:
 
 @contextmanager
 def disk_errors(path: Path, action: str = "write") -> Iterator[None]:
-    """Turn what the disk refuses into one sentence about `path`.
+    """Report an operating system error as one sentence about `path`.
 
     Raises FelicityError.
     """
     try:
         yield
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+    except BaseException as error:
+        if not isinstance(error, OSError) and not (_is_library_error(error) and FULL.search(str(error))):
+            raise
+        reason = error.strerror or str(error) if isinstance(error, OSError) else "the disk is full"
         raise FelicityError(
-            f"Cannot {action} {path}: {reason}; choose another place or free this one."
+            f"Cannot {action} {path}: {reason.lower()}; choose another path, or free some space."
         ) from error
+
+
+def _is_library_error(error: BaseException) -> bool:
+    """Whether an error may be another library's word for a failing disk; polars' panics are no Exception."""
+    usual = isinstance(error, Exception) and not isinstance(error, FelicityError)
+    return usual or type(error).__name__ == "PanicException"
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its name when the block ends well.
+    """A temporary path beside `path` that replaces it when the block succeeds.
 
-    A reader sees the old file or the new one, never half of one; a failure leaves nothing behind.
+    A reader sees the old file or the new one, never part of one, even after a power failure: the content is
+    on disk before the file is renamed. A failure leaves nothing behind.
     """
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=_part_prefix(path), dir=path.parent)
         os.close(handle)
     part = Path(name)
     try:
         with disk_errors(path):
             yield part
             part.chmod(0o666 & ~_umask())
+            _sync(part)
             part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -62,14 +94,17 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder beside `path` that takes its name when the block ends well."""
+    """A temporary folder beside `path` that replaces it when the block succeeds."""
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        part = Path(tempfile.mkdtemp(prefix=_part_prefix(path), dir=path.parent))
     try:
         with disk_errors(path):
             yield part
             part.chmod(0o777 & ~_umask())
+            for file in part.rglob("*"):
+                if file.is_file():
+                    _sync(file)
             if path.exists():
                 shutil.rmtree(path)
             part.replace(path)
@@ -77,20 +112,75 @@ def replacing_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def read_text(path: Path) -> str:
-    """The text of a UTF-8 file.
+def clear_leftovers(folder: Path) -> None:
+    """Remove the temporary files that killed processes of this machine left in a folder."""
+    for path in folder.glob(".*"):
+        found = PART.search(path.name)
+        if not found or found[1] != _host() or _is_alive(int(found[2])):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
 
-    Raises BadInput where the file is missing, a folder, or not UTF-8 (naming the line).
+
+def _part_prefix(path: Path) -> str:
+    """How a temporary name begins: by it a later process can tell whether its owner is dead."""
+    # File systems take names of 255 bytes at most.
+    return f".{path.name[:MOST_OF_NAME]}.{_host()}-{os.getpid()}."
+
+
+def _host() -> str:
+    return hashlib.sha256(platform.node().encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+    """A file opened for reading, and its content, which differs from it if the file is gzipped.
+
+    Raises BadInput if the file is missing, a folder, or a damaged gzip file.
     """
     try:
-        content = path.read_bytes()
+        with path.open("rb") as raw:
+            zipped = path.suffix.lower() == ".gz" or raw.peek(len(GZIP_MARK)).startswith(GZIP_MARK)
+            with gzip.open(raw) if zipped else raw as content:
+                yield raw, cast(IO[bytes], content)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise BadInput(f"{path} is not a complete gzip file; download or write it again.") from error
     except OSError as error:
         raise BadInput(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
-    return decode(content, path)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file, decompressed if it is gzipped.
+
+    Raises BadInput if the file is missing, a folder, or a damaged gzip file.
+    """
+    with open_bytes(path) as (_, content):
+        return content.read()
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file, plain or gzipped.
+
+    Raises BadInput if the file is missing, a folder, damaged, or not UTF-8 (naming the line).
+    """
+    return decode(read_bytes(path), path)
 
 
 def decode(content: bytes, path: Path) -> str:
-    """Bytes as UTF-8, or as UTF-16 where a mark says so; the error names the file and the line."""
+    """Bytes as UTF-8, or as UTF-16 if they start with its byte order mark; errors name file and line."""
     try:
         if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return content.decode("utf-16")
@@ -98,6 +188,73 @@ def decode(content: bytes, path: Path) -> str:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise BadInput(f"{path}, line {line}: not UTF-8; save the file as UTF-8 and try again.") from error
+
+
+def find_ending(path: Path) -> str:
+    """The ending of a file's name in lower case, without `.gz`.
+
+    >>> find_ending(Path("ratings.CSV.gz"))
+    '.csv'
+    """
+    endings = [ending.lower() for ending in path.suffixes]
+    if endings and endings[-1] == ".gz":
+        endings.pop()
+    return endings[-1] if endings else ""
+
+
+def read_frame(path: Path) -> "pl.DataFrame":
+    """A table with typed columns from a .csv, .tsv or .parquet file, plain or gzipped.
+
+    Empty fields and R's NA are missing values.
+
+    Raises BadInput for another kind of file, and for one that is missing, empty or damaged.
+    """
+    ending = find_ending(path)
+    if ending not in FRAMES:
+        raise BadInput(f"'{path.name}' is not a table; give a .csv, .tsv or .parquet file.")
+    if not path.exists():
+        raise BadInput(f"There is no file {path}; give a .csv, .tsv or .parquet table that exists.")
+    content = read_bytes(path)
+    return parse_parquet(content, path) if ending == ".parquet" else _parse_csv(content, path, ending)
+
+
+def parse_parquet(content: bytes, path: Path) -> "pl.DataFrame":
+    """The table in a Parquet file.
+
+    Raises BadInput if it is damaged.
+    """
+    import polars as pl
+
+    try:
+        return pl.read_parquet(io.BytesIO(content))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise BadInput(f"{path} is not a complete Parquet file; write it again.") from error
+
+
+def _parse_csv(content: bytes, path: Path, ending: str) -> "pl.DataFrame":
+    import polars as pl
+
+    separator = "\t" if ending == ".tsv" else ","
+    try:
+        return pl.read_csv(
+            io.BytesIO(content), separator=separator, null_values=["NA"], infer_schema_length=None
+        )
+    except pl.exceptions.NoDataError as error:
+        raise BadInput(f"{path} is empty; give a table with a line of column names.") from error
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise BadInput(
+            f"{path} cannot be read as a table ({reason}); save it as UTF-8 and try again."
+        ) from error
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file's content is on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _umask() -> int:

@@ -1,12 +1,12 @@
 """The prediction language of SyntaxGym: comparisons of region surprisals, joined by `&` and `|`.
 
-    formula   comparison, then any number of  & comparison  or  | comparison, taken left to right
+    formula   a comparison, then any number of  & comparison  or  | comparison, evaluated left to right
     compare   sum < sum,  sum > sum,  sum = sum
     sum       terms joined by + and -
     term      (6;%match%)  a region of a condition      (*;%match%)  all regions of it
               a number, or a formula or sum in ( ) or [ ]
 
-`+ -` bind closest, then `< > =`, then `& |`. A region is named by its number, or by its name.
+`+ -` bind most closely, then `< > =`, then `& |`. A region is given by its number or its name.
 """
 
 import re
@@ -24,6 +24,7 @@ CLOSING = {"(": ")", "[": "]"}
 COMPARISONS = ("<", ">", "=")
 CONNECTIVES = ("&", "|")
 DEEPEST = 100
+LONGEST = 600
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Operation:
-    """Two parts and what joins them."""
+    """Two operands and their operator."""
 
     mark: str
     left: "Part"
@@ -56,7 +57,7 @@ Part = Region | Number | Operation
 def parse_formula(text: str) -> Operation:
     """A prediction formula as a tree.
 
-    Raises BadInput that shows where the formula stops making sense.
+    Raises BadInput that shows where the formula is wrong.
 
     >>> parse_formula("(2;%a%) < (2;%b%)").mark
     '<'
@@ -70,7 +71,7 @@ def parse_formula(text: str) -> Operation:
 
 
 def list_regions(part: Part) -> Iterator[Region]:
-    """Every region that a formula reads.
+    """Every region that a formula mentions.
 
     >>> [place.condition for place in list_regions(parse_formula("(2;%a%) < (2;%b%)"))]
     ['a', 'b']
@@ -92,10 +93,12 @@ class _Parser:
         self.text = text
         self.tokens = list(self._scan())
         self.place = 0
+        if len(self.tokens) > LONGEST:
+            raise self.error(f"more than {LONGEST} regions, numbers and marks", 0)
 
     def formula(self, depth: int) -> Part:
         if depth > DEEPEST:
-            raise self.error("too many brackets within one another", self._start())
+            raise self.error("brackets are nested too deeply", self._start())
         left = self.comparison(depth)
         while self._mark() in CONNECTIVES:
             at, mark = self._start(), self._take()
@@ -145,7 +148,7 @@ class _Parser:
         if mark == "-":
             return Operation("-", Number(0.0), self.term(depth))
         if mark not in CLOSING:
-            raise self.error(f"'{mark}' stands where a region or number should", at)
+            raise self.error(f"'{mark}' is where a region or number should be", at)
         part = self.formula(depth + 1)
         if self._mark() != CLOSING[mark]:
             where = self._start()
@@ -155,7 +158,7 @@ class _Parser:
 
     def finish(self) -> None:
         if self.place < len(self.tokens):
-            raise self.error(f"'{self._mark() or 'this'}' follows a whole formula", self._start())
+            raise self.error(f"'{self._mark() or 'this'}' follows a complete formula", self._start())
 
     def error(self, problem: str, at: int) -> BadInput:
         shown = self.text if len(self.text) <= 200 else self.text[:200] + "..."

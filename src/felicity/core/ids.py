@@ -1,4 +1,4 @@
-"""Fingerprints: the same content has the same id, on any machine and on any day."""
+"""Fingerprints: equal content has equal ids, on every machine."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ def fingerprint(value: object) -> str:
 
 
 def hash_file(path: Path) -> str:
-    """sha256 of a file's content, read in pieces."""
+    """sha256 of a file's content, read in chunks."""
     with path.open("rb") as handle:
         return hash_chunks(iter(lambda: handle.read(CHUNK_BYTES), b""))
 

@@ -1,7 +1,7 @@
-"""How a text is put before a model: explicit, recorded, never silent.
+"""The scoring policy: how a text is presented to a model, explicit and recorded.
 
 Two programs that score "the same sentence" often disagree because one adds a begin token, another
-tokenizes the context apart, a third leaves the first token out. Each such choice is a field here; the
+tokenizes the context separately, and a third skips the first token. Each such choice is a field here; the
 policy is part of every cache key and of every manifest.
 """
 
@@ -31,9 +31,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "unknown": get_args(Unknown),
 }
 
-# What bos, eos and lead may say instead of a token or text; written in any case.
+# Special values of bos, eos and lead, instead of a token or text; case does not matter.
 TOKEN_WORDS = ("auto", "none", "tokenizer")
-# An ordinary token of the vocabulary is named with this before it, so that no slip is taken for one.
+# Prefix for an ordinary token of the vocabulary, so that a typo is not taken for one.
 ORDINARY = "token:"
 
 
@@ -41,32 +41,32 @@ ORDINARY = "token:"
 class Policy:
     """The scoring policy of a run.
 
-    bos: what stands before the text. `auto` is the tokenizer's begin token, else its end token, else
-        nothing; `none` is nothing; `tokenizer` is whatever the tokenizer adds by itself; anything
-        else is that special token, or `token:X` the ordinary token X. Never two begin tokens.
+    bos: what precedes the text. `auto` is the tokenizer's begin token, else its end token, else
+        nothing; `none` is nothing; `tokenizer` is whatever the tokenizer adds; anything else is that
+        special token, or with `token:X` the ordinary token X. There are never two begin tokens.
     eos: `none`; `auto` appends the end token and scores it; anything else is that token.
-    join: what stands between a context and the text.
-    seam: how the text's tokens are found behind a context: by character `offsets` in the joint
+    join: what separates a context from the text.
+    seam: how the text's tokens are found after a context: by character `offsets` in the joint
         tokenization, or by the token `count` of the context alone, as minicons does.
-    first: a first token without anything before it cannot be scored: `skip` leaves it out of every
-        sum and counts it in the audit, `refuse` stops.
+    first: a first token with nothing before it cannot be scored: `skip` leaves it out of every sum and
+        counts it in the audit, `refuse` raises an error.
     casing: `keep`, or `lower` before tokenizing.
     overflow: an input longer than the window is an `error`, or loses its oldest context sentences
         (`drop`). A text that does not fit by itself is always an error.
 
-    The rest is for one family of models each; in what another family tells of its policy it is `auto`.
+    Each of the other fields applies to one family of models; for other families it is recorded as `auto`.
 
-    pll: masked models: while a token is predicted, the rest of its word to the right is hidden too
-        (`word_l2r`, Kauf & Ivanova 2023, what `auto` is), or the token alone (`original`).
-    seq2seq: the text is what the decoder writes when the encoder has read the context, or nothing
-        (`target`, what `auto` is); or a gap in what the encoder reads, filled by the decoder as in
-        training: the whole text one gap behind the context (`span`), or each word in turn (`words`).
-    order: XLNet: a token is predicted from all others (`both`, what `auto` is) or from those before
-        it (`left`).
-    lead: XLNet: the text that stands before everything; `auto` is a paragraph that comes with
-        felicity, `none` is nothing, anything else is that text.
-    unknown: models of words (n-gram, LSTM, TDLM): a word the model does not know is scored as its unknown
-        word (`score`, what `auto` is), left out of every sum (`skip`), or stops the work (`refuse`).
+    pll: masked models: while a token is predicted, the tokens to its right in the same word are masked too
+        (`word_l2r`, Kauf & Ivanova 2023, the default), or only the token itself (`original`).
+    seq2seq: the text is the decoder's output, with the context, if any, in the encoder (`target`, the
+        default); or a gap in the encoder's input, filled by the decoder as in training: the whole text as
+        one gap after the context (`span`), or each word in turn (`words`).
+    order: XLNet: a token is predicted from all others (`both`, the default) or from those before it
+        (`left`).
+    lead: XLNet: the text before everything else; `auto` is a paragraph included in felicity, `none` is
+        nothing, anything else is that text.
+    unknown: word-level models (n-gram, LSTM, TDLM): an unknown word is scored as the model's unknown word
+        (`score`, the default), left out of every sum (`skip`), or raises an error (`refuse`).
     """
 
     bos: str = "auto"
@@ -91,20 +91,20 @@ class Policy:
             if getattr(self, field).lower() in TOKEN_WORDS:
                 object.__setattr__(self, field, getattr(self, field).lower())
             if not getattr(self, field):
-                raise FelicityError(f"The policy's {field} is empty; write 'none' to have none.")
+                raise FelicityError(f"The policy's {field} is empty; write 'none' for none.")
 
     @classmethod
     def compat(cls, program: str) -> "Policy":
-        """The policy under which another program's numbers come out exactly.
+        """The policy that reproduces another program's numbers exactly.
 
         >>> Policy.compat("minicons").bos
         'tokenizer'
         """
         if program not in COMPAT:
-            raise UnknownName("program to be compatible with", program, COMPAT)
+            raise UnknownName("compatible program", program, COMPAT)
         return COMPAT[program]
 
-    def but(self, **changes: Any) -> "Policy":
+    def replace(self, **changes: Any) -> "Policy":
         """This policy with some fields changed."""
         return replace(self, **changes)
 
@@ -114,7 +114,7 @@ class Policy:
 
     @property
     def key(self) -> str:
-        """What a cache entry is found by; equal policies have equal keys."""
+        """The key of cache entries; equal policies have equal keys."""
         return fingerprint(self.as_dict())
 
 

@@ -1,7 +1,7 @@
-"""The tables that the rooms hand each other, written once.
+"""The tables that rooms exchange, defined once.
 
-Every table may carry further columns (design factors, a dataset's own fields); those named here must
-be there with these types.
+Every table may have further columns (design factors, a dataset's own fields); those named here are required,
+with these types.
 """
 
 import polars as pl
@@ -19,14 +19,14 @@ ITEMS: Schema = {"item": TEXT, "suite": TEXT, "phenomenon": TEXT, "condition": T
 # Each context text once.
 CONTEXTS: Schema = {"context": TEXT, "context_text": TEXT}
 
-# One row per thing to score; `context` is null where there is none.
+# One row per text to score; `context` is null if there is none.
 REQUESTS: Schema = {"request": TEXT, "item": TEXT, "condition": TEXT, "context": TEXT, "text": TEXT}
 
-# What an engine is handed: no items, no conditions.
+# The input of an engine: no items, no conditions.
 PROMPTS: Schema = {"request": TEXT, "context_text": TEXT, "text": TEXT}
 
-# What an engine gives: one row per request, lists of one entry a token. A token that could not be
-# scored has a null log-probability. Offsets count characters of the text.
+# The output of an engine: one row per request, lists with one entry per token. A token that could not be
+# scored has a null log-probability. Offsets are characters of the text.
 TOKENS: Schema = {
     "request": TEXT,
     "tokens": pl.List(pl.String()),
@@ -35,7 +35,7 @@ TOKENS: Schema = {
     "logprob": pl.List(pl.Float32()),
 }
 
-# What an engine can say of a request before scoring it.
+# What an engine reports about a request before scoring it.
 ENCODINGS: Schema = {
     "request": TEXT,
     "n_tokens": pl.UInt32(),
@@ -47,8 +47,8 @@ ENCODINGS: Schema = {
     "n_over": pl.UInt32(),
 }
 
-# What an engine puts into a blank: one token a row, likeliest first. `dropped` counts the likelier tokens
-# that are no text by themselves and have no row; `logprob` is nats under the whole vocabulary.
+# Fillers of a blank: one row per token, most probable first. `dropped` counts more probable tokens that are
+# not text by themselves and have no row; `logprob` is in nats over the whole vocabulary.
 FILLERS: Schema = {
     "frame": TEXT,
     "rank": pl.UInt32(),
@@ -58,7 +58,7 @@ FILLERS: Schema = {
     "dropped": pl.UInt32(),
 }
 
-# What given words have as their log-probability in a blank, whatever their number of tokens.
+# The log-probability of given words in a blank, whatever their number of tokens.
 CANDIDATES: Schema = {
     "frame": TEXT,
     "candidate": TEXT,
@@ -66,7 +66,7 @@ CANDIDATES: Schema = {
     "logprob": pl.Float64(),
 }
 
-# What an engine writes on; `ended` is how: at the model's `end` token, at a `stop` string, at the `limit`.
+# Continued texts; `ended` says why: the model's `end` token, a `stop` string, or the `limit`.
 CONTINUATIONS: Schema = {
     "prompt": TEXT,
     "sample": pl.UInt32(),
@@ -75,7 +75,7 @@ CONTINUATIONS: Schema = {
     "ended": TEXT,
 }
 
-# `error` is how far numerical noise may move the value.
+# `error` is how far numerical noise may change the value.
 SCORES: Schema = {"request": TEXT, "measure": TEXT, "value": pl.Float64(), "error": pl.Float64()}
 
 JUDGEMENTS: Schema = {
@@ -103,7 +103,7 @@ ESTIMATES: Schema = {
     "unstable": pl.UInt32(),
 }
 
-# The surprisal of every region of every stimulus, its tokens put together as its suite says.
+# The surprisal of every region of every stimulus, its tokens combined as the suite specifies.
 REGIONS: Schema = {
     "item": TEXT,
     "suite": TEXT,
@@ -114,8 +114,8 @@ REGIONS: Schema = {
     "n_tokens": pl.UInt32(),
 }
 
-# The likeliest words for each frame; `rank` is the target's among them, `dropped` how many likelier
-# tokens were no text by themselves.
+# The most probable words for each frame; `rank` is the target's among them, `dropped` the number of more
+# probable tokens that are not text by themselves.
 CLOZE: Schema = {
     "item": TEXT,
     "suite": TEXT,
@@ -146,7 +146,7 @@ AUDIT: Schema = {"check": TEXT, "count": pl.UInt32(), "of": pl.UInt32(), "meanin
 
 
 def check_schema(frame: pl.DataFrame, schema: Schema, name: str) -> pl.DataFrame:
-    """`frame` itself, when it has the columns of `schema` with their types.
+    """`frame` itself, if it has the columns of `schema` with their types.
 
     Raises BadInput naming the table and the first column that is missing or of another type.
     """

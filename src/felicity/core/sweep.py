@@ -1,8 +1,8 @@
-"""The vocabulary of contexts: what kinds there are, and the tables of a study that grows them.
+"""The vocabulary of context studies: the kinds of context, and the tables of contexts that grow.
 
-A context is a run of sentences put before a stimulus. Its kind says where the sentences come from:
-`matched` ones from the stimulus's own suite, `mismatched` ones from the other suites, each acceptable or
-unacceptable; `unrelated` ones from running text; `from` ones from a single named suite.
+A context is a sequence of sentences before a stimulus. Its kind says where the sentences come from:
+`matched` from the stimulus's own suite, `mismatched` from the other suites, each acceptable or unacceptable;
+`unrelated` from running text; `from` from a single named suite.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ UNPERTURBED = "none"
 
 
 class Kind(NamedTuple):
-    """What is known of a context by its kind; null where it makes no sense to ask."""
+    """The properties of a kind of context; null if they do not apply."""
 
     matched: bool | None
     acceptable: bool | None
@@ -29,14 +29,14 @@ KINDS: dict[str, Kind] = {
     "mismatched_unacceptable": Kind(False, False),
     "unrelated": Kind(None, None),
 }
-# With --from-suite; the suite stands in the column `source`.
+# With --from-suite; the suite is in the column `source`.
 FROM_KINDS: dict[str, Kind] = {
     "from_acceptable": Kind(None, True),
     "from_unacceptable": Kind(None, False),
 }
 
-# What a context is, besides its text. `series` names the contexts that grow out of one another; `group` is
-# an item, or the number of the items that share the context; `length` is what was asked for, in the unit
+# What a context is, besides its text. `series` names contexts that are extensions of one another; `group` is
+# an item, or the number of the items that share the context; `length` is the requested length, in the unit
 # of the study (tokens or sentences); `source` is the one suite that all sentences come from, or null.
 FACTORS: Schema = {
     "kind": TEXT,
@@ -48,7 +48,7 @@ FACTORS: Schema = {
     "n_tokens": pl.UInt32(),
 }
 
-# One row a context. `origins` are the items, or lines, that the sentences were taken from.
+# One row per context. `origins` are the items, or lines, that the sentences were taken from.
 SWEEP_CONTEXTS: Schema = {
     "context": TEXT,
     "suite": TEXT,
@@ -59,8 +59,8 @@ SWEEP_CONTEXTS: Schema = {
     "context_text": TEXT,
 }
 
-# One row a thing to score; `case` is an item in one context. Without a context: kind `none`, length 0.
+# One row per text to score; `case` is an item in one context. Without a context: kind `none`, length 0.
 SWEEP_REQUESTS: Schema = {**REQUESTS, "case": TEXT, **FACTORS}
 
-# One row an item, context and measure. ppl_margin: perplexity of the better less that of the worse sentence.
+# One row per item, context and measure. ppl_margin: perplexity of the better minus the worse sentence.
 SWEEP_JUDGEMENTS: Schema = {**JUDGEMENTS, "context": TEXT, **FACTORS, "ppl_margin": pl.Float64()}

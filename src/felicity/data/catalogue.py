@@ -1,35 +1,66 @@
-"""Datasets by name, and users' own files: stimuli in one form, whatever they came from."""
+"""Datasets by name, and users' own files, as items with a judging rule."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 
 from felicity.core.contrasts import PAIR, Contrast
+from felicity.core.documents import is_document
 from felicity.core.errors import BadInput, UnknownName
-from felicity.data.document import is_document
+from felicity.core.registry import BrokenPlugin
+from felicity.data.cloze_table import is_cloze_table, read_cloze_table
 from felicity.data.entry import Entry, load_entries
-from felicity.data.fetch import get_copy
 from felicity.data.formats import FORMATS
-from felicity.data.long_table import is_long, read_long
-from felicity.data.pairs import Columns, read_pairs
+from felicity.data.locate import get_copy
+from felicity.data.pairs import Columns, is_long, is_rated, read_long, read_pairs, read_rated
 from felicity.data.rows import LEFT_OUT
-from felicity.data.starter import read_starter
-from felicity.data.suites import build_items
-from felicity.data.syntaxgym import read_suite
-from felicity.data.tables import is_table, read_table
+from felicity.data.suites import build_items, read_suite
+from felicity.data.tables import Table, is_table, read_table
 
 STARTER = "starter"
+FRAME = "frame"
 STARTER_TITLE = "felicity's own English minimal pairs, 60 in each of 12 phenomena"
+
+
+def read_starter() -> pl.DataFrame:
+    """Items of the built-in suite, one file per phenomenon."""
+    with as_file(files("felicity.data") / "starter") as folder:
+        parts = [
+            read_pairs(read_table(path), Columns(), extras=False).with_columns(phenomenon=pl.lit(path.stem))
+            for path in sorted(folder.glob("*.tsv"))
+        ]
+    return pl.concat(parts)
+
+
+def sample_items(items: pl.DataFrame, size: int | None, *, seed: int) -> pl.DataFrame:
+    """At most `size` items per suite, with all their conditions; all items without a size.
+
+    Raises BadInput for a size below one.
+    """
+    if size is None:
+        return items
+    if size < 1:
+        raise BadInput(f"A sample of {size} items per suite is empty; give at least 1.")
+    names = items.select("suite", "item").unique(maintain_order=True)
+    rng = np.random.default_rng(seed)
+    chosen: list[str] = []
+    for _, suite in names.group_by("suite", maintain_order=True):
+        places = rng.permutation(len(suite))[:size]
+        chosen += suite["item"].gather(np.sort(places)).to_list()
+    return items.filter(pl.col("item").is_in(chosen))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """Stimuli ready to be scored, and how they are to be judged.
+    """Stimuli ready to be scored, and how they are judged.
 
-    rule: the judging rule; method: the name it goes by for this dataset. left_out: rows that are no
-    stimuli, each with file, line and reason. notes: what a reader should be told of this copy.
+    rule: the judging rule; method: its name for this dataset. left_out: rows that are not stimuli, each with
+    file, line and reason. notes: remarks on this copy for the reader.
     """
 
     name: str
@@ -46,7 +77,7 @@ class Dataset:
 
 
 def list_datasets() -> list[dict[str, str]]:
-    """Every dataset that has a name: title, licence, rules and home."""
+    """Every named dataset: title, licence, rules and home."""
     built_in = {
         "name": STARTER,
         "title": STARTER_TITLE,
@@ -54,19 +85,22 @@ def list_datasets() -> list[dict[str, str]]:
         "rules": "pair",
         "home": "built in",
     }
-    return [
-        built_in,
-        *(
-            {
-                "name": entry.name,
-                "title": entry.title,
-                "licence": entry.licence,
-                "rules": ", ".join(entry.methods),
-                "home": entry.home,
-            }
-            for entry in load_entries().values()
-        ),
-    ]
+    return [built_in, *(_describe(name) for name in load_entries())]
+
+
+def _describe(name: str) -> dict[str, str]:
+    """A row of the list; of an outside package that is broken, what is wrong with it."""
+    try:
+        entry = load_entries()[name]
+    except BrokenPlugin as error:
+        return {"name": name, "title": str(error), "licence": "", "rules": "", "home": ""}
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "licence": entry.licence,
+        "rules": ", ".join(entry.methods),
+        "home": entry.home,
+    }
 
 
 def find_entry(name: str) -> Entry:
@@ -90,10 +124,10 @@ def read_dataset(
 ) -> Dataset:
     """A dataset by its name, or from a file: pairs, n-tuples in a long table, or a suite with regions.
 
-    For a file, `columns.suite` names the column; for a dataset it narrows to that suite. `folder` is
-    where the user has a copy. Rules in `without` are not taken unless `rule` names them.
+    For a file, `columns.suite` names the column; for a dataset it selects that suite. `folder` is the user's
+    own copy. Rules in `without` are not used unless `rule` names them.
 
-    Raises UnknownName, or BadInput where a file cannot be used.
+    Raises UnknownName, or BadInput if a file cannot be used.
     """
     columns = columns or Columns()
     if name == STARTER or name in load_entries():
@@ -105,14 +139,14 @@ def read_dataset(
     path = Path(name)
     if not is_table(name) and not is_document(path):
         known = [*load_entries(), STARTER]
-        raise UnknownName("dataset", name, known, hint="see `felicity data ls`, or name a file that exists")
+        raise UnknownName("dataset", name, known, hint="see `felicity data ls`, or give a file that exists")
     if rule is not None:
-        raise BadInput(f"A file says by its form how it is judged; leave --rule out for {name}.")
+        raise BadInput(f"The format of a file decides how it is judged; omit --rule for {name}.")
     return _read_file(path, columns)
 
 
 def read_items(name: str, columns: Columns | None = None) -> pl.DataFrame:
-    """The items of a dataset or file, read by the rule its authors meant."""
+    """The items of a dataset or file, under its default rule."""
     return read_dataset(name, columns).items
 
 
@@ -151,27 +185,77 @@ def _read_entry(entry: Entry, rule: str | None, folder: Path | None, without: Co
     )
 
 
+def take_frame(frame: Any, columns: Columns | None = None) -> Dataset:
+    """Stimuli from a polars or pandas frame, read as a file of the same columns would be.
+
+    Raises BadInput if it is no frame, is empty, or cannot be used.
+    """
+    if hasattr(frame, "to_dict") and not isinstance(frame, pl.DataFrame):
+        frame = pl.DataFrame({str(name): list(cells) for name, cells in frame.to_dict("list").items()})
+    if not isinstance(frame, pl.DataFrame):
+        raise BadInput(f"A dataset is a name, a file or a frame, not {type(frame).__name__}.")
+    if frame.is_empty():
+        raise BadInput("The frame has no rows; a dataset needs at least one stimulus.")
+    rows = frame.with_columns(pl.selectors.numeric().cast(pl.String)).to_dicts()
+    table = Table(Path(FRAME), frame.columns, rows, list(range(1, len(rows) + 1)))
+    return _take_table(table, columns or Columns())
+
+
 def _read_file(path: Path, columns: Columns) -> Dataset:
-    nothing = pl.DataFrame(schema=LEFT_OUT)
     if is_document(path):
         items = narrow(build_items(read_suite(path)), suite=columns.suite, phenomenon=columns.phenomenon)
         return Dataset(
-            name=path.name, items=items, rule="formula", method="formula", rows=len(items), left_out=nothing
+            name=path.name,
+            items=items,
+            rule="formula",
+            method="formula",
+            rows=len(items),
+            left_out=pl.DataFrame(schema=LEFT_OUT),
         )
-    table = read_table(path)
+    return _take_table(read_table(path), columns)
+
+
+def _take_table(table: Table, columns: Columns) -> Dataset:
+    """Ratings, n-tuples or pairs, told by the columns."""
+    name, nothing = table.path.name, pl.DataFrame(schema=LEFT_OUT)
+    if is_rated(table):
+        return Dataset(
+            name=name,
+            items=read_rated(table, columns),
+            rule="rating",
+            method="rating",
+            rows=len(table.rows),
+            left_out=nothing,
+        )
+    if is_cloze_table(table):
+        return _read_cloze(pl.DataFrame(table.rows, infer_schema_length=None), table.path)
     if is_long(table):
         items, contrasts = read_long(table, columns)
         method = "pair" if contrasts == (PAIR,) else "choice"
     else:
         items, contrasts, method = read_pairs(table, columns), (PAIR,), "pair"
     return Dataset(
-        name=path.name,
+        name=name,
         items=items,
         rule="contrast",
         method=method,
         contrasts=contrasts,
         rows=len(table.rows),
         left_out=nothing,
+    )
+
+
+def _read_cloze(rows: pl.DataFrame, path: Path) -> Dataset:
+    items, targets, change = read_cloze_table(rows, path)
+    return Dataset(
+        name=path.name,
+        items=items,
+        rule="cloze",
+        method="cloze",
+        targets=targets,
+        change=change,
+        rows=len(items),
+        left_out=pl.DataFrame(schema=LEFT_OUT),
     )
 
 

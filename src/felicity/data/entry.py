@@ -1,19 +1,21 @@
-"""What the catalogue says of a dataset: one declarative file each, read once and checked."""
+"""Catalogue entries: one declarative file per dataset, read once and checked."""
 
 import tomllib
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from felicity.core.contrasts import Contrast
 from felicity.core.errors import UnknownName
+from felicity.core.registry import Registry
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stimulus:
-    """How one stimulus is made of a row: templates over its fields."""
+    """How a stimulus is built from a row: templates over its fields."""
 
     condition: str
     text: str
@@ -27,7 +29,7 @@ class Method:
     rule: the name of the judging rule. where: fields that must have these values; other rows are left
     out and counted. keep: further columns of the items, as templates. cross: each frame of an item is
     also scored with the target of its partner. targets: the conditions whose target a cloze rule looks
-    for; change: the two conditions between which the likeliest word may change.
+    for; change: the two conditions between which the most probable word may change.
     """
 
     rule: str
@@ -46,11 +48,12 @@ class Method:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One dataset: where it comes from, who may use it, what it looks like, how it is judged.
+    """One dataset: its source, licence, format, and how it is judged.
 
     files: paths below `folder`; a copy may be gzipped. sha256: digest of the known published version
-    (`digest_files`), empty where none could be computed. fetch: the web folder that holds the files;
-    archive: a zip file that does, below `inside`. columns: names for files without a header.
+    (`digest_files`), empty if none could be computed. fetch: the web folder with the files; archive: a zip
+    file with them, below `inside`. columns: names for files without a header. beside: the folder of an
+    entry that another package provides, which may hold the files themselves.
     """
 
     name: str
@@ -70,11 +73,12 @@ class Entry:
     columns: tuple[str, ...] = ()
     maps: dict[str, dict[str, str]] = field(default_factory=dict)
     quirks: tuple[str, ...] = ()
+    beside: Path | None = None
 
     def method(self, name: str | None, *, without: Collection[str] = ()) -> tuple[str, Method]:
-        """The method by that name, or the one its authors meant, which stands first.
+        """The method with that name, or the authors' default, which comes first.
 
-        Methods whose rule is in `without` are passed over, unless named.
+        Methods whose rule is in `without` are skipped, unless named.
 
         Raises UnknownName.
         """
@@ -86,12 +90,26 @@ class Entry:
 
 
 @cache
-def load_entries() -> dict[str, Entry]:
-    """Every entry of the catalogue, by name."""
+def load_entries() -> Registry[Entry]:
+    """The catalogue: every entry by name, with those of outside packages."""
+    entries: Registry[Entry] = Registry("dataset", accept=read_entry)
     folder = files("felicity.data") / "entries"
-    paths = sorted((path for path in folder.iterdir() if path.name.endswith(".toml")), key=lambda p: p.name)
-    loaded = [build_entry(tomllib.loads(path.read_text(encoding="utf-8"))) for path in paths]
-    return {entry.name: entry for entry in sorted(loaded, key=lambda entry: entry.name)}
+    paths = (path for path in folder.iterdir() if path.name.endswith(".toml"))
+    for path in sorted(paths, key=lambda path: path.name):
+        entry = build_entry(tomllib.loads(path.read_text(encoding="utf-8")))
+        entries.register(entry.name, entry)
+    return entries
+
+
+def read_entry(path: object) -> Entry:
+    """The entry in a .toml file, which is what an outside package provides.
+
+    Raises TypeError, ValueError, KeyError or OSError for what is no such file.
+    """
+    if not isinstance(path, Path):
+        raise TypeError(f"a dataset is the Path of its .toml entry, not {type(path).__name__}")
+    entry = build_entry(tomllib.loads(path.read_text(encoding="utf-8")))
+    return replace(entry, beside=path.parent)
 
 
 def build_entry(fields: dict[str, Any]) -> Entry:

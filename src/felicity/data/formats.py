@@ -1,7 +1,5 @@
-"""One reader per format: files in, tables of rows out. What the rows mean, a catalogue entry says."""
+"""One reader per file format of the catalogue: files in, items out, by the templates of the entry."""
 
-import csv
-import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +9,8 @@ from felicity.core.errors import BadInput
 from felicity.core.registry import Registry
 from felicity.data.entry import Entry, Method
 from felicity.data.rows import Rows, read_rows
-from felicity.data.syntaxgym import read_suites
-from felicity.data.tables import Table, read_plain, read_table
+from felicity.data.suites import read_suites
+from felicity.data.tables import Table, parse_cells, read_plain, read_table
 
 ReadFiles = Callable[[list[Path], Entry, Method], Rows]
 FORMATS: Registry[ReadFiles] = Registry("format")
@@ -34,14 +32,16 @@ def _by_table(read: Callable[[Path, Entry], Table]) -> ReadFiles:
 
 
 def read_pair_lines(path: Path, _: Entry) -> Table:
-    """A sentence a line, two lines a pair, a comma at the end of each: fields sentence, pair, member.
+    """One sentence per line, two lines per pair, a comma at the end of each: fields sentence, pair, member.
 
-    A file that ends within a pair is refused: every pair behind a lost line would be shifted.
+    A file with an odd number of lines is refused: every pair after a lost line would be shifted.
     """
     lines = read_plain(path).splitlines()
     filled = [(number, line.strip()) for number, line in enumerate(lines, start=1) if line.strip()]
     if len(filled) % 2:
-        raise BadInput(f"{path} holds {len(filled)} sentences, an odd number; its lines come in pairs.")
+        raise BadInput(
+            f"{path} has {len(filled)} sentences, an odd number, but its lines should come in pairs."
+        )
     rows: list[dict[str, object]] = [
         {"sentence": line.rstrip(" ,"), "pair": str(place // 2 + 1), "member": str(place % 2)}
         for place, (_, line) in enumerate(filled)
@@ -51,26 +51,9 @@ def read_pair_lines(path: Path, _: Entry) -> Table:
 
 def read_headless(path: Path, entry: Entry) -> Table:
     """Tab-separated cells without header or quotes; the entry names the columns."""
-    text = read_plain(path)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter="\t", quoting=csv.QUOTE_NONE)
-    rows: list[dict[str, object]] = []
-    lines: list[int] = []
-    try:
-        for cells in reader:
-            if not cells:
-                continue
-            if len(cells) != len(entry.columns):
-                raise BadInput(
-                    f"{path}, line {reader.line_num}: {len(cells)} cells, where {entry.name} has "
-                    f"{len(entry.columns)} ({', '.join(entry.columns)})."
-                )
-            rows.append({"number": str(reader.line_num), **dict(zip(entry.columns, cells, strict=True))})
-            lines.append(reader.line_num)
-    except csv.Error as error:
-        raise BadInput(f"{path}, line {reader.line_num}: {error}.") from error
-    if not rows:
-        raise BadInput(f"{path} is empty; fetch it again.")
-    return Table(path, [*entry.columns, "number"], rows, lines)
+    columns, cells, lines = parse_cells(read_plain(path), path, separator="\t", columns=entry.columns)
+    rows = [{"number": str(line)} | row for line, row in zip(lines, cells, strict=True)]
+    return Table(path, [*columns, "number"], rows, lines)
 
 
 def read_headed(path: Path, _: Entry) -> Table:

@@ -1,22 +1,26 @@
-"""Where a dataset's files are: a folder the user names, `$FELICITY_DATA`, the cache; and whether they
-are the published ones."""
+"""The files of a dataset: found on this machine, or downloaded from their public source and checked."""
 
-import gzip
 import hashlib
-import zlib
+import io
+import shutil
+import urllib.error
+import urllib.request
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from felicity.core.errors import BadInput, FelicityError
-from felicity.core.files import cache_folder, data_folder
+from felicity.core.files import cache_folder, data_folder, read_bytes, replacing_folder
 from felicity.data.entry import Entry
+
+TIMEOUT_SECONDS = 60
 
 
 @dataclass(frozen=True)
 class Copy:
     """The files of a dataset, and whether they are the known published version.
 
-    checksum: `published`, `another version`, or `unknown` where no published digest is known.
+    checksum: `published`, `another version`, or `unknown` if no published digest is known.
     """
 
     paths: list[Path]
@@ -24,16 +28,16 @@ class Copy:
 
     @property
     def note(self) -> str:
-        """What a reader should be told of the copy; empty where it is the published one."""
+        """A remark on the copy for the reader; empty if it is the published version."""
         if self.checksum != "another version":
             return ""
-        return f"{self.paths[0].parent} is not the published version felicity knows; its files are used."
+        return f"{self.paths[0].parent} is not the published version known to felicity; it is used as it is."
 
 
 def find_copy(entry: Entry, folder: Path | None = None) -> Copy | None:
-    """The files of a dataset, in `folder` if one is named, else wherever they are first found.
+    """The files of a dataset, in `folder` if given, else in the first place that has them.
 
-    Raises BadInput where a named folder lacks them, or a place holds only some.
+    Raises BadInput if a given folder lacks them, or a place has only some of them.
     """
     if folder is not None:
         for place in (folder / entry.folder, folder):
@@ -41,9 +45,9 @@ def find_copy(entry: Entry, folder: Path | None = None) -> Copy | None:
             if paths:
                 return Copy(paths, check_files(entry, paths))
         raise BadInput(
-            f"{folder} does not hold {Path(entry.files[0]).name}, which {entry.name} needs; name its folder."
+            f"{folder} lacks {Path(entry.files[0]).name}, which {entry.name} needs; give the right folder."
         )
-    for place in search_places():
+    for place in [*search_places(), *([entry.beside] if entry.beside else [])]:
         paths = _find(entry, place / entry.folder)
         if paths:
             return Copy(paths, check_files(entry, paths))
@@ -51,7 +55,7 @@ def find_copy(entry: Entry, folder: Path | None = None) -> Copy | None:
 
 
 def search_places() -> list[Path]:
-    """The folders that datasets are looked for in, in order."""
+    """The folders searched for datasets, in order."""
     named = data_folder()
     return [*([named] if named else []), cache_folder() / "datasets"]
 
@@ -64,26 +68,12 @@ def check_files(entry: Entry, paths: list[Path]) -> str:
 
 
 def digest_files(entry: Entry, paths: list[Path]) -> str:
-    """One sha256 over the names and contents of the files, whether gzipped or not."""
+    """One sha256 over the names and contents of the files, decompressed if gzipped."""
     digest = hashlib.sha256()
     for name, path in zip(entry.files, paths, strict=True):
-        content = hashlib.sha256(read_content(path)).hexdigest()
+        content = hashlib.sha256(read_bytes(path)).hexdigest()
         digest.update(f"{Path(name).name} {content}\n".encode())
     return digest.hexdigest()
-
-
-def read_content(path: Path) -> bytes:
-    """The bytes of a file, unzipped where its name ends in .gz.
-
-    Raises FelicityError where it cannot be read.
-    """
-    try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise BadInput(f"{path} is not a whole gzip file; fetch or write it again.") from error
-    except OSError as error:
-        raise FelicityError(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
 
 
 def _find(entry: Entry, place: Path, *, flat: bool = False) -> list[Path]:
@@ -97,7 +87,86 @@ def _find(entry: Entry, place: Path, *, flat: bool = False) -> list[Path]:
         missing += [] if present else [file]
     if found and missing:
         raise BadInput(
-            f"{place} holds {len(found)} of the {len(entry.files)} files of {entry.name} and lacks "
-            f"{missing[0]}; fetch it again with `felicity data get {entry.name}`."
+            f"{place} has {len(found)} of the {len(entry.files)} files of {entry.name} and lacks "
+            f"{missing[0]}; download it again with `felicity data get {entry.name}`."
         )
     return found
+
+
+def get_copy(entry: Entry, folder: Path | None = None) -> Copy:
+    """The dataset's files, wherever they are found, else downloaded into the cache.
+
+    Raises FelicityError if they are not found and the source cannot be reached.
+    """
+    return find_copy(entry, folder) or fetch_copy(entry)
+
+
+def fetch_copy(entry: Entry) -> Copy:
+    """Download the published files into the cache.
+
+    Raises FelicityError if the source cannot be reached or has files other than the published ones.
+    """
+    target = cache_folder() / "datasets" / entry.folder
+    with replacing_folder(target) as part:
+        _keep_others(entry, target, part)
+        for file, content in _download(entry).items():
+            path = part / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        paths = [part / file for file in entry.files]
+        if check_files(entry, paths) == "another version":
+            raise FelicityError(
+                f"{entry.fetch or entry.archive} is not the published version of {entry.name} (its checksum "
+                "differs); nothing was saved. To use your own copy, give it with --from."
+            )
+    return Copy([target / file for file in entry.files], "published" if entry.sha256 else "unknown")
+
+
+def keep_copy(entry: Entry, folder: Path) -> Copy:
+    """Copy the user's own files into the cache."""
+    copy = find_copy(entry, folder)
+    if copy is None:
+        raise BadInput(f"{folder} lacks the files of {entry.name}.")
+    target = cache_folder() / "datasets" / entry.folder
+    with replacing_folder(target) as part:
+        _keep_others(entry, target, part)
+        for file, path in zip(entry.files, copy.paths, strict=True):
+            (part / file).parent.mkdir(parents=True, exist_ok=True)
+            (part / file).write_bytes(read_bytes(path))
+    return Copy([target / file for file in entry.files], copy.checksum)
+
+
+def _keep_others(entry: Entry, target: Path, part: Path) -> None:
+    """Datasets of one study share a folder: keep the files of the others."""
+    if target.is_dir():
+        shutil.copytree(target, part, dirs_exist_ok=True)
+    for file in entry.files:
+        (part / (file + ".gz")).unlink(missing_ok=True)
+
+
+def _download(entry: Entry) -> dict[str, bytes]:
+    if entry.archive:
+        return _unpack(entry, _read(entry.archive, entry))
+    return {file: _read(f"{entry.fetch.rstrip('/')}/{Path(file).name}", entry) for file in entry.files}
+
+
+def _unpack(entry: Entry, content: bytes) -> dict[str, bytes]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return {file: archive.read(f"{entry.inside}/{Path(file).name}") for file in entry.files}
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise FelicityError(
+            f"{entry.archive} is not the expected archive of {entry.name}; give your own copy with --from."
+        ) from error
+
+
+def _read(url: str, entry: Entry) -> bytes:
+    try:
+        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer:
+            return bytes(answer.read())
+    except (urllib.error.URLError, OSError, ValueError) as error:
+        raise FelicityError(
+            f"{entry.name} is neither in $FELICITY_DATA/{entry.folder} nor in the cache, and {url} cannot be "
+            "reached; set FELICITY_DATA to a folder that has it, give a copy with --from DIR, or try again "
+            "with a network connection."
+        ) from error

@@ -1,20 +1,33 @@
-"""Minimal pairs in a table into items: one row per sentence, two per pair."""
+"""Users' tables: minimal pairs, one row each, and n-tuples, one row per stimulus.
 
+A long table has the columns item, condition and text. Optional columns: context (the text before the
+stimulus, not scored), suite, phenomenon. One condition is correct (`good`, or the one given by --good); it
+should score above all others.
+"""
+
+import math
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import polars as pl
 
+from felicity.core.contrasts import PAIR, Contrast
 from felicity.core.errors import BadInput, UnknownName
 from felicity.core.schemas import ITEMS
 from felicity.data.tables import Table
 
 PAIR_CONDITIONS = ("good", "bad")
 ITEM_SCHEMA = ITEMS | {"line": pl.UInt32()}
+# What BLiMP and its descendants call the two sentences, the suite and the phenomenon.
+BLIMP_NAMES = (("sentence_good", "sentence_bad"), ("sen", "wrong_sen"), ("good_sentence", "bad_sentence"))
+BLIMP_LABELS = {"suite": ("UID", "paradigm"), "phenomenon": ("linguistics_term", "phenomena")}
+NEEDED = ("item", "condition", "text")
+RATED = "rated"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Which column holds what; None means the usual name where the table has it."""
+    """The names of the columns; None means the usual name, if the table has it."""
 
     good: str = "good"
     bad: str = "bad"
@@ -22,13 +35,8 @@ class Columns:
     phenomenon: str | None = None
 
 
-# What BLiMP and its kin call the two sentences, the suite and the phenomenon.
-KIN = (("sentence_good", "sentence_bad"), ("sen", "wrong_sen"), ("good_sentence", "bad_sentence"))
-KIN_LABELS = {"suite": ("UID", "paradigm"), "phenomenon": ("linguistics_term", "phenomena")}
-
-
 def find_columns(table: Table, columns: Columns) -> Columns:
-    """The columns asked for; where the usual names are not in the table, those of BLiMP and its kin.
+    """The named columns; if the table lacks the usual names, those of BLiMP and its descendants.
 
     >>> from pathlib import Path
     >>> table = Table(Path("zho.jsonl"), ["UID", "sentence_good", "sentence_bad"], [], [])
@@ -38,23 +46,23 @@ def find_columns(table: Table, columns: Columns) -> Columns:
     known = set(table.columns)
     if (columns.good, columns.bad) != ("good", "bad") or known & {"good", "bad"}:
         return columns
-    sentences = next((pair for pair in KIN if set(pair) <= known), None)
+    sentences = next((pair for pair in BLIMP_NAMES if set(pair) <= known), None)
     if sentences is None:
         return columns
     labels = {
         label: getattr(columns, label) or next((name for name in names if name in known), None)
-        for label, names in KIN_LABELS.items()
+        for label, names in BLIMP_LABELS.items()
         if label not in known
     }
     return replace(columns, good=sentences[0], bad=sentences[1], **labels)
 
 
-def read_pairs(table: Table, columns: Columns) -> pl.DataFrame:
+def read_pairs(table: Table, columns: Columns, *, extras: bool = True) -> pl.DataFrame:
     """Items of a table of pairs.
 
     Without a suite column the file is one suite; without a phenomenon column each suite is its own.
 
-    Raises BadInput naming the line where a cell is empty or an item's name stands twice.
+    Raises BadInput naming the line if a cell is empty or an item's name occurs twice.
     """
     columns = find_columns(table, columns)
     texts = {
@@ -66,6 +74,8 @@ def read_pairs(table: Table, columns: Columns) -> pl.DataFrame:
     suites = read_labels(table, columns.suite, "suite") or [table.path.name.split(".")[0]] * len(table.rows)
     phenomena = read_labels(table, columns.phenomenon, "phenomenon") or suites
     names = _names(table, suites)
+    taken = {columns.good, columns.bad, columns.suite, columns.phenomenon}
+    further = read_extras(table, taken) if extras else []
     return pl.concat(
         [
             pl.DataFrame(
@@ -78,16 +88,16 @@ def read_pairs(table: Table, columns: Columns) -> pl.DataFrame:
                     "line": table.lines,
                 },
                 schema=ITEM_SCHEMA,
-            )
+            ).with_columns(further)
             for condition in PAIR_CONDITIONS
         ]
     )
 
 
 def read_labels(table: Table, named: str | None, usual: str) -> list[str] | None:
-    """The cells of a named column, or of the usual one where the table has it; None where it has not.
+    """The cells of a named column, or of the usual one; None if the table has neither.
 
-    Raises UnknownName for a named column that is not there, BadInput naming the line of an empty cell.
+    Raises UnknownName for a named column that does not exist, BadInput naming the line of an empty cell.
     """
     if named is None and usual not in table.columns:
         return None
@@ -101,20 +111,20 @@ def read_labels(table: Table, named: str | None, usual: str) -> list[str] | None
 
 
 def refuse_empty(table: Table, column: str, cells: list[str | None]) -> None:
-    """Stop at an empty cell.
+    """Refuse empty cells.
 
     Raises BadInput naming its line and column.
     """
     for cell, line in zip(cells, table.lines, strict=True):
         if cell is None:
             raise BadInput(
-                f"{table.path}, line {line}: '{column}' is empty; fill it in or remove the line "
+                f"{table.path}, line {line}: '{column}' is empty; add a text or remove the line "
                 f"(`felicity data check {table.path}` lists all such lines)."
             )
 
 
 def _names(table: Table, suites: list[str]) -> list[str]:
-    """suite/number, the number from the column `item` where there is one, else counted from 1."""
+    """suite/number, the number from the column `item` if it exists, else counted from 1."""
     if "item" in table.columns:
         numbers = [str(row.get("item")) for row in table.rows]
     else:
@@ -128,8 +138,161 @@ def _names(table: Table, suites: list[str]) -> list[str]:
     for name, line in zip(names, table.lines, strict=True):
         if name in first:
             raise BadInput(
-                f"{table.path}, line {line}: item '{name}' stands already on line {first[name]}; "
+                f"{table.path}, line {line}: item '{name}' is already on line {first[name]}; "
                 "give each pair its own number in the column 'item', or drop the column."
             )
         first[name] = line
     return names
+
+
+def is_long(table: Table) -> bool:
+    """Whether a table has one row per stimulus rather than one row per pair."""
+    return {"condition", "text"} <= set(table.columns)
+
+
+def read_long(table: Table, columns: Columns) -> tuple[pl.DataFrame, tuple[Contrast, ...]]:
+    """Items of a long table, and the one contrast between their conditions.
+
+    Raises BadInput naming line and column of an empty cell, of a repeated condition, and of an item that
+    lacks a condition.
+    """
+    cells = {name: read_labels(table, None, name) for name in NEEDED}
+    missing = [name for name, found in cells.items() if found is None]
+    if missing:
+        raise BadInput(f"{table.path} has no column '{missing[0]}'; a long table has {', '.join(NEEDED)}.")
+    count = len(table.rows)
+    suites = read_labels(table, columns.suite, "suite") or [table.path.name.split(".")[0]] * count
+    phenomena = read_labels(table, columns.phenomenon, "phenomenon") or suites
+    numbers, conditions, texts = (cells[name] or [] for name in NEEDED)
+    names = [f"{suite}/{number}" for suite, number in zip(suites, numbers, strict=True)]
+    frame = {
+        "item": names,
+        "suite": suites,
+        "phenomenon": phenomena,
+        "condition": conditions,
+        "text": texts,
+        "line": table.lines,
+    }
+    schema = ITEMS | {"line": pl.UInt32()}
+    if "context" in table.columns:
+        frame["context_text"] = [_read_text(row.get("context")) for row in table.rows]
+        schema |= {"context_text": pl.String()}
+    _refuse_repeats(table, names, conditions)
+    contrast = _contrast(table, conditions, columns.good)
+    _refuse_gaps(table, names, conditions, contrast)
+    further = read_extras(table, {columns.suite, columns.phenomenon})
+    return pl.DataFrame(frame, schema=schema).with_columns(further), (contrast,)
+
+
+def is_rated(table: Table) -> bool:
+    """Whether a table has one rating per sentence."""
+    return {"text", "rating"} <= set(table.columns)
+
+
+def read_rated(table: Table, columns: Columns) -> pl.DataFrame:
+    """Items of a table with the columns text and rating, and optionally context, condition, item.
+
+    Raises BadInput naming the line of an empty text, a rating that is not a number, or a repeated item, and
+    where all ratings are the same.
+    """
+    texts = table.column("text", option="text")
+    refuse_empty(table, "text", texts)
+    ratings = [_read_rating(row.get("rating"), table, line) for row, line in _numbered(table)]
+    if len(set(ratings)) < 2:
+        raise BadInput(
+            f"All ratings of {table.path} are {ratings[0]:g}; scores cannot be compared with them."
+        )
+    count = len(table.rows)
+    suites = read_labels(table, columns.suite, "suite") or [table.path.name.split(".")[0]] * count
+    conditions = read_labels(table, None, "condition") or [RATED] * count
+    frame = {
+        "item": _names(table, suites),
+        "suite": suites,
+        "phenomenon": read_labels(table, columns.phenomenon, "phenomenon") or suites,
+        "condition": conditions,
+        "text": texts,
+        "line": table.lines,
+        "rating": ratings,
+    }
+    schema = ITEM_SCHEMA | {"rating": pl.Float64()}
+    if "context" in table.columns:
+        frame["context_text"] = [_read_text(row.get("context")) for row in table.rows]
+        schema |= {"context_text": pl.String()}
+    further = read_extras(table, {columns.suite, columns.phenomenon, "rating"})
+    return pl.DataFrame(frame, schema=schema).with_columns(further)
+
+
+def _numbered(table: Table) -> Iterator[tuple[dict[str, object], int]]:
+    return zip(table.rows, table.lines, strict=True)
+
+
+def _read_text(cell: object) -> str | None:
+    return str(cell) if cell is not None and str(cell).strip() else None
+
+
+def _read_rating(cell: object, table: Table, line: int) -> float:
+    try:
+        value = float(str(cell))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise BadInput(f"{table.path}, line {line}: 'rating' is {cell!r}, not a number.")
+    return value
+
+
+def read_extras(table: Table, taken: Collection[str | None]) -> list[pl.Series]:
+    """Columns of a table without a meaning to felicity, such as frequency or list, unchanged.
+
+    Columns of numbers are numbers, all others text; columns of lists are left out.
+    """
+    known = {"item", "condition", "text", "context", "suite", "phenomenon", *taken, *ITEM_SCHEMA}
+    found = []
+    for name in table.columns:
+        cells = [row.get(name) for row in table.rows]
+        if not name or name in known or any(isinstance(cell, list | dict) for cell in cells):
+            continue
+        texts = [None if cell is None or not str(cell).strip() else str(cell) for cell in cells]
+        series = pl.Series(name, texts, dtype=pl.String)
+        numbers = series.cast(pl.Float64, strict=False)
+        plain = numbers.null_count() == series.null_count() and numbers.is_finite().all()
+        found.append(numbers if plain and series.null_count() < len(series) else series)
+    return found
+
+
+def _contrast(table: Table, conditions: list[str], good: str) -> Contrast:
+    known = list(dict.fromkeys(conditions))
+    if good not in known:
+        raise BadInput(
+            f"{table.path} has no condition '{good}'; name the right one with --good "
+            f"(conditions: {', '.join(known)})."
+        )
+    worse = tuple(name for name in known if name != good)
+    if not worse:
+        raise BadInput(f"{table.path} has only the condition '{good}'; a choice needs at least two.")
+    if (good, worse) == (PAIR.better, PAIR.worse):
+        return PAIR
+    return Contrast(name="choice", better=good, worse=worse)
+
+
+def _refuse_repeats(table: Table, names: list[str], conditions: list[str]) -> None:
+    first: dict[tuple[str, str], int] = {}
+    for name, condition, line in zip(names, conditions, table.lines, strict=True):
+        if (name, condition) in first:
+            raise BadInput(
+                f"{table.path}, line {line}: 'condition' is '{condition}' for item '{name}', as on line "
+                f"{first[name, condition]}."
+            )
+        first[name, condition] = line
+
+
+def _refuse_gaps(table: Table, names: list[str], conditions: list[str], contrast: Contrast) -> None:
+    of: dict[str, set[str]] = {}
+    for name, condition in zip(names, conditions, strict=True):
+        of.setdefault(name, set()).add(condition)
+    for name, line in zip(names, table.lines, strict=True):
+        lacking = [c for c in (contrast.better, *contrast.worse) if c not in of[name]]
+        if lacking:
+            raise BadInput(
+                f"{table.path}, line {line}: item '{name}' lacks the condition '{lacking[0]}'; every item "
+                "needs all of them."
+            )

@@ -1,5 +1,7 @@
-"""Rows of any table into items, by the templates of a catalogue entry; no row is dropped in silence."""
+"""Rows of any table as items, by the templates of a catalogue entry; every dropped row is reported."""
 
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
@@ -8,16 +10,134 @@ from felicity.core.errors import BadInput
 from felicity.core.schemas import ITEMS, Schema
 from felicity.data.entry import Entry, Method
 from felicity.data.tables import Table
-from felicity.data.templates import Unfit, fill_template, list_fields
 
-# Kept columns that must hold numbers.
+PART = re.compile(r"\{([^{}|]+)((?:\|[a-z]+(?::[^{}|]*)?)*)\}")
+ARTICLE = "(a|an)"
+# Articles depend on sound; these words are spelt one way and sound the other.
+AN_THOUGH_CONSONANT = ("heir", "honest", "honor", "honour", "hour")
+A_THOUGH_VOWEL = ("eu", "ewe", "one", "uni", "ura", "use", "usu", "uten", "ubiq", "ukulele")
+AN_THOUGH_UNI = ("unin", "unim", "unid")
+# Kept columns that must be numbers.
 NUMBERS = ("rating", "bias")
 LEFT_OUT = {"file": pl.String(), "line": pl.UInt32(), "reason": pl.String()}
+
+Row = Mapping[str, object]
+Maps = Mapping[str, Mapping[str, str]]
+
+
+class Unfit(ValueError):
+    """A row that does not fit the template; the message is the reason."""
+
+
+def choose_article(word: str) -> str:
+    """`a` or `an`, by sound.
+
+    >>> [choose_article(word) for word in ("fish", "insect", "utensil", "university", "hour")]
+    ['a', 'an', 'a', 'a', 'an']
+    """
+    start = word.lower()
+    if start.startswith(AN_THOUGH_CONSONANT):
+        return "an"
+    if start.startswith(A_THOUGH_VOWEL) and not start.startswith(AN_THOUGH_UNI):
+        return "a"
+    return "an" if start[:1] in "aeiou" and start else "a"
+
+
+def list_fields(template: str) -> list[str]:
+    """The fields that a template uses.
+
+    >>> list_fields("{s1} {s2|article:target}")
+    ['s1', 's2', 'target']
+    """
+    found: list[str] = []
+    for name, chain in PART.findall(template):
+        found += [name, *(argument for kind, argument in _chain(chain) if kind == "article")]
+    return found
+
+
+def fill_template(template: str, row: Row, maps: Maps) -> str:
+    """The template filled with the row's cells, exactly as in the file.
+
+    Raises Unfit if a cell is empty, not text, or does not fit a filter.
+
+    >>> fill_template("{s|head}", {"s": "A cat is an animal"}, {})
+    'A cat is an'
+    """
+    return PART.sub(lambda part: _fill(part, row, maps), template)
+
+
+def _fill(part: re.Match[str], row: Row, maps: Maps) -> str:
+    name = part[1]
+    text = _cell(row, name)
+    for kind, argument in _chain(part[2]):
+        if kind == "article":
+            text = text.replace(ARTICLE, choose_article(_cell(row, argument)))
+        elif kind == "map":
+            if text not in maps[argument]:
+                raise Unfit(f"'{name}' is {text!r}, not one of {', '.join(maps[argument])}")
+            text = maps[argument][text]
+        else:
+            text = FILTERS[kind](text, argument, name)
+    return text
+
+
+def _chain(written: str) -> list[tuple[str, str]]:
+    parts = [step.partition(":") for step in written.split("|")[1:]]
+    return [(kind, argument) for kind, _, argument in parts]
+
+
+def _cell(row: Row, name: str) -> str:
+    cell = row.get(name)
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, int | float):
+        return str(cell)
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        raise Unfit(f"'{name}' is empty")
+    if not isinstance(cell, str):
+        raise Unfit(f"'{name}' is not text")
+    return cell
+
+
+def _head(text: str, _: str, name: str) -> str:
+    words = text.split()
+    if len(words) < 2:
+        raise Unfit(f"'{name}' is a single word, with nothing before it")
+    return " ".join(words[:-1])
+
+
+def _sign(text: str, _: str, name: str) -> str:
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise Unfit(f"'{name}' is {text!r}, not a number") from error
+    return "positive" if value > 0 else "negative" if value < 0 else "zero"
+
+
+def _side(place: int) -> Callable[[str, str, str], str]:
+    def cut(text: str, mark: str, name: str) -> str:
+        if mark not in text:
+            raise Unfit(f"'{name}' is {text!r}, without '{mark}'")
+        return text.rpartition(mark)[place]
+
+    return cut
+
+
+FILTERS: dict[str, Callable[[str, str, str], str]] = {
+    "head": _head,
+    "last": lambda text, _, __: text.split()[-1],
+    "before": _side(0),
+    "after": _side(2),
+    "first": lambda text, _, __: text.split("|")[0],
+    "sign": _sign,
+    "strip": lambda text, _, __: text.strip(),
+    "tabs": lambda text, _, __: text.replace("\t", " "),
+}
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Items, how many rows they were made of, and every row that was left out, with the reason."""
+    """Items, the number of rows they were built from, and every row left out, with the reason."""
 
     items: pl.DataFrame
     read: int
@@ -27,7 +147,7 @@ class Rows:
 def read_rows(table: Table, entry: Entry, method: Method) -> Rows:
     """Items of one file.
 
-    Raises BadInput where the file lacks a field that the entry names.
+    Raises BadInput if the file lacks a field that the entry names.
     """
     _refuse_other_fields(table, entry, method)
     made: list[dict[str, object]] = []
@@ -40,7 +160,7 @@ def read_rows(table: Table, entry: Entry, method: Method) -> Rows:
             for stimulus in stimuli:
                 key = str(stimulus["item"]), str(stimulus["condition"])
                 if key in seen:
-                    raise Unfit(f"item '{key[0]}', condition '{key[1]}' stands already on line {seen[key]}")
+                    raise Unfit(f"item '{key[0]}', condition '{key[1]}' is already on line {seen[key]}")
         except Unfit as reason:
             left.append((table.path.name, line, str(reason)))
             continue
@@ -55,7 +175,7 @@ def _refuse_other_fields(table: Table, entry: Entry, method: Method) -> None:
     templates += [t for s in method.stimuli for t in (s.condition, s.text, s.context)]
     needed = [name for template in templates for name in list_fields(template)]
     if method.where:
-        # Files that the method does not apply to need not have its fields.
+        # Files to which the method does not apply need not have its fields.
         needed = list(method.where)
     known = {*table.columns, "file"}
     missing = [name for name in needed if name not in known]
@@ -66,7 +186,7 @@ def _refuse_other_fields(table: Table, entry: Entry, method: Method) -> None:
 def _stimuli(
     row: dict[str, object], line: int, table: Table, entry: Entry, method: Method
 ) -> list[dict[str, object]]:
-    # The file's own name may be a field: some datasets keep a factor in it.
+    # The file's own name may be a field: some datasets encode a factor in it.
     fields = {"file": table.path.name.split(".")[0]} | row
     for name, value in method.where.items():
         if row.get(name) != value:
@@ -101,7 +221,7 @@ def _keep(name: str, template: str, fields: dict[str, object], entry: Entry) -> 
 
 
 def _context(template: str, fields: dict[str, object], entry: Entry) -> str | None:
-    """A context may be absent where the dataset says so with a `?`."""
+    """A context may be absent if the entry marks it with `?`."""
     if template.startswith("?"):
         try:
             return fill_template(template[1:], fields, entry.maps)

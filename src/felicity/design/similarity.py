@@ -1,4 +1,4 @@
-"""How alike two texts are, as F1 of what they consist of: words, or dependency labels.
+"""Similarity of two texts, as F1 of their words or dependency labels.
 
 A text is a bag: how often each word occurs in it, lower-cased, without punctuation (or each label of the
 dependency parse, without `punct`). With |x| the size of a bag and overlap the sum over words of the smaller
@@ -40,7 +40,7 @@ def token_f1(a: str, b: str) -> float:
 def label_f1(a: str, b: str) -> float:
     """F1 of the dependency labels of two texts.
 
-    Raises NotPossible where spaCy or its model is not installed.
+    Raises NotPossible if spaCy or its model is not installed.
     """
     return bag_f1(*count_labels([a, b]))
 
@@ -63,7 +63,7 @@ def count_words(texts: Sequence[str]) -> list[Bag]:
 def count_labels(texts: Sequence[str]) -> list[Bag]:
     """The bag of dependency labels of every text.
 
-    Raises NotPossible where spaCy or its model is not installed.
+    Raises NotPossible if spaCy or its model is not installed.
     """
     return [
         Counter(token.dep for token in tokens if token.dep not in PUNCTUATION_LABELS)
@@ -74,14 +74,14 @@ def count_labels(texts: Sequence[str]) -> list[Bag]:
 def measure_similarity(
     pairs: pl.DataFrame, contexts: pl.DataFrame, *, by: By = "context", labels: bool = True
 ) -> pl.DataFrame:
-    """Each pair of a context and a text with `token_f1` and, where `labels`, `dependency_f1`.
+    """Each pair of a context and a text with `token_f1` and, with `labels`, `dependency_f1`.
 
-    `pairs` has the columns `context` and `text`, and keeps any others and its order; `contexts` has
+    `pairs` has the columns `context` and `text`; other columns and the order are kept. `contexts` has
     `context` and `sentences`. By `context`, the sentences are one bag; by `sentence`, the text is compared
     with each of them and F1 averaged (0 for a context without sentences), which does not depend on the
-    length of the context: a long bag holds every text's words, and its F1 says little but how long both are.
+    length of the context: a long bag contains every text's words, so its F1 mostly reflects the two lengths.
 
-    Raises NotPossible where labels are asked for and spaCy or its model is not installed.
+    Raises NotPossible if labels are requested and spaCy or its model is not installed.
     """
     distinct = pairs.select("context", "text").unique(maintain_order=True)
     used = contexts.select("context", "sentences").unique("context").join(distinct, on="context", how="semi")
@@ -96,7 +96,7 @@ def measure_similarity(
 
 
 def _score_bags(pairs: pl.DataFrame, placed: pl.DataFrame, counts: pl.DataFrame) -> pl.Series:
-    """F1 of each text with all the sentences of its context, by one join over the words that both have."""
+    """F1 of each text with all sentences of its context, by one join over the words they share."""
     bags = (
         placed.join(counts, left_on="sentence", right_on="text")
         .group_by("context", "unit")
@@ -123,15 +123,21 @@ def _score_bags(pairs: pl.DataFrame, placed: pl.DataFrame, counts: pl.DataFrame)
 
 
 def _score_means(pairs: pl.DataFrame, placed: pl.DataFrame, counts: pl.DataFrame) -> pl.Series:
-    """Mean F1 of each text with each sentence of its context, some pairs at a time to bound the memory."""
+    """Mean F1 of each text with each sentence of its context, in batches to bound memory."""
     alone = placed.select("sentence").unique().with_columns(context="sentence")
     means = []
     for part in pairs.select("context", "text").with_row_index("pair").iter_slices(PAIRS_AT_ONCE):
-        met = part.join(placed, on="context").select("pair", "text", context="sentence")
+        met = part.join(placed, on="context", maintain_order="left").select(
+            "pair", "text", context="sentence"
+        )
         distinct = met.select("context", "text").unique()
         near = alone.join(distinct, on="context", how="semi")
         scored = distinct.with_columns(_score_bags(distinct, near, counts).alias("f1"))
-        mean = met.join(scored, on=["context", "text"]).group_by("pair").agg(pl.col("f1").mean())
+        mean = (
+            met.join(scored, on=["context", "text"], maintain_order="left")
+            .group_by("pair", maintain_order=True)
+            .agg(pl.col("f1").mean())
+        )
         joined = part.join(mean, on="pair", how="left").sort("pair")
         means.append(joined["f1"].fill_null(0.0))
     return pl.concat(means) if means else pl.Series("f1", [], dtype=pl.Float64)

@@ -1,1 +1,5 @@
-"""Items and scores into judgements."""
+"""From items and scores to judgements."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,6 +1,6 @@
-"""Cloze: whether the target is among a model's likeliest words, and whether a change of frame is felt.
+"""Cloze judgements: whether the target is among the most probable words, and sensitivity to the frame.
 
-Works on predictions from anywhere: an engine that fills frames, or a file that someone else published.
+The predictions may come from an engine that fills frames or from a published file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ import polars as pl
 
 from felicity.core.schemas import JUDGEMENTS
 
-MEASURE = "cloze"
+CLOZE = "cloze"
 MAIN = "top5"
-# Where in the list of predictions each rule looks: from, and up to but not with.
+# The range of ranks that each rule covers: from, and up to but excluding.
 Windows = Mapping[str, tuple[int, int]]
 TOP: Windows = {"top1": (0, 1), "top5": (0, 5), "top10": (0, 10), "top20": (0, 20)}
 
@@ -24,12 +24,12 @@ def judge_cloze(
     windows: Windows = TOP,
     first: int = 0,
 ) -> pl.DataFrame:
-    """One judgement per frame and window (`top1`, `top5`, ...), and per item one of `sensitivity`.
+    """One judgement per frame and window (`top1`, `top5`, ...), and one of `sensitivity` per item.
 
-    `frames` has item, suite, phenomenon, condition, target and the list `predictions`, likeliest first.
-    Top-k is judged of the conditions in `targets`. Sensitivity is whether the likeliest word, at place
-    `first`, differs between the two conditions in `change`. The margin of top-k is k less the target's
-    rank, plus one half; it is not a number where the target is not found. Matching is exact.
+    `frames` has item, suite, phenomenon, condition, target and the list `predictions`, most probable first.
+    Top-k applies to the conditions in `targets`. Sensitivity is whether the most probable word, at index
+    `first`, differs between the two conditions in `change`. The margin of top-k is k minus the target's
+    rank plus one half; NaN if the target is not found. Matching is exact.
     """
     labels = ("item", "suite", "phenomenon")
     judged: list[dict[str, object]] = []
@@ -57,7 +57,7 @@ def _row(of: tuple[str, ...], rule: str, passed: bool, margin: float) -> dict[st
         "item": item,
         "suite": suite,
         "phenomenon": phenomenon,
-        "measure": MEASURE,
+        "measure": CLOZE,
         "rule": rule,
         "passed": float(passed),
         "margin": margin,
@@ -66,7 +66,7 @@ def _row(of: tuple[str, ...], rule: str, passed: bool, margin: float) -> dict[st
 
 
 def rank_targets(frames: pl.DataFrame) -> pl.DataFrame:
-    """The rank of each frame's target among its predictions, null where it is not among them."""
+    """The rank of each frame's target among its predictions, null if it is not among them."""
     ranks = [
         words.index(target) + 1 if target in words else None
         for target, words in zip(frames["target"].to_list(), frames["predictions"].to_list(), strict=True)

@@ -1,4 +1,4 @@
-"""Preference: whether the condition that should score higher does, over one other or several."""
+"""Preference judgements: whether the condition that should score higher does, over one or several others."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from felicity.core.contrasts import PAIR, Contrast
 from felicity.core.errors import BadInput
 from felicity.core.schemas import JUDGEMENTS, Schema, conform
 
-# `error` is how far numerical noise may move the margin.
+# `error` is how far numerical noise may change the margin.
 MARGINS: Schema = {**JUDGEMENTS, "error": pl.Float64()}
 
 
@@ -18,13 +18,13 @@ def judge_contrasts(
     scores: pl.DataFrame,
     contrasts: Sequence[Contrast] = (PAIR,),
 ) -> pl.DataFrame:
-    """One judgement per item, measure and contrast that speaks of the item; `rule` is the contrast's name.
+    """One judgement per item, measure and contrast that applies to the item; `rule` is the contrast's name.
 
-    The margin is the better condition less the best of the worse ones. A tie is a margin of exactly
-    zero and passes by the chance of picking the right one of those that are level. A judgement is
-    stable when its margin is larger than what numerical noise could make of it (the further column
-    `error`: that of the better condition and the largest of the worse ones, any of which noise may make
-    the best). An item without one of the conditions is not judged by that contrast.
+    The margin is the better condition minus the best of the worse ones. A tie is a margin of exactly zero;
+    it counts as the chance of choosing correctly among the tied conditions. A judgement is stable if its
+    margin exceeds the possible numerical noise (the column `error`: that of the better condition plus the
+    largest of the worse ones, any of which noise may make the best). An item that lacks a condition is not
+    judged by that contrast.
 
     Raises BadInput naming an item that lacks a score, or has one that is not a number.
     """
@@ -56,15 +56,18 @@ def _judge(labels: pl.DataFrame, valued: pl.DataFrame, contrast: Contrast) -> pl
     )
     both = better.join(worse, on=["item", "measure"])
     measures = valued.select("measure").unique(maintain_order=True)
-    margin = pl.col("better") - pl.col("worse")
+    higher, lower = pl.col("better") > pl.col("worse"), pl.col("better") < pl.col("worse")
+    # Two scores of minus infinity are level; their difference would be no number.
+    level = pl.col("better") == pl.col("worse")
+    margin = pl.when(level).then(0.0).otherwise(pl.col("better") - pl.col("worse"))
     return (
         labels.join(measures, how="cross", maintain_order="left")
         .join(both, on=["item", "measure"], maintain_order="left")
         .with_columns(
             pl.lit(contrast.name).alias("rule"),
-            pl.when(margin > 0)
+            pl.when(higher)
             .then(1.0)
-            .when(margin < 0)
+            .when(lower)
             .then(0.0)
             .otherwise(1 / (1 + pl.col("level")))
             .alias("passed"),

@@ -1,6 +1,7 @@
-"""SyntaxGym's predictions: formulas over region surprisals, true or false of an item, and by how much."""
+"""SyntaxGym's predictions: formulas over region surprisals, whether they hold for an item and by how much."""
 
 from collections.abc import Mapping
+from math import inf, isinf, isnan
 
 import polars as pl
 
@@ -8,8 +9,8 @@ from felicity.core.errors import BadInput
 from felicity.core.formulas import ALL_REGIONS, Number, Operation, Part, Region, list_regions, parse_formula
 from felicity.core.schemas import JUDGEMENTS
 
-MEASURE = "surprisal_bits"
-# How near two surprisals must be to count as equal, as in SyntaxGym's own evaluation.
+SURPRISAL = "surprisal_bits"
+# How close two surprisals must be to count as equal, as in SyntaxGym's own evaluation.
 RELATIVE = 1e-5
 ABSOLUTE = 1e-3
 
@@ -18,12 +19,14 @@ Surprisals = Mapping[tuple[str, str], float]
 
 
 def find_margin(part: Part, surprisals: Surprisals) -> float:
-    """How far a formula is from turning: above zero it holds.
+    """How far a formula is from changing its value: it holds above zero.
 
-    A comparison's margin is the difference in the direction it claims (for `=`, the tolerance less the
-    distance), a conjunction's the smaller, a disjunction's the larger of its parts'.
+    The margin of a comparison is the difference in the claimed direction (for `=`, the tolerance minus the
+    distance), of a conjunction the smaller, of a disjunction the larger of the margins of its parts.
 
-    Raises BadInput where a region is missing.
+    Two infinite surprisals are equal.
+
+    Raises BadInput if a region is missing or its surprisal is not a number.
 
     >>> find_margin(parse_formula("(1;%a%) + 1 < (1;%b%)"), {("a", "1"): 2.0, ("b", "1"): 5.0})
     2.0
@@ -35,25 +38,37 @@ def find_margin(part: Part, surprisals: Surprisals) -> float:
             raise BadInput(
                 f"There is no surprisal for region '{part.region}' of condition '{part.condition}'."
             )
-        return surprisals[part.condition, part.region]
+        value = surprisals[part.condition, part.region]
+        if isnan(value):
+            raise BadInput(
+                f"The surprisal of region '{part.region}' of condition '{part.condition}' is not a number."
+            )
+        return value
     left, right = find_margin(part.left, surprisals), find_margin(part.right, surprisals)
     return _combine(part, left, right)
 
 
 def _combine(part: Operation, left: float, right: float) -> float:
-    if part.mark == "+":
-        return left + right
-    if part.mark in ("-", ">"):
+    if part.mark in ("+", "-"):
+        total = left + right if part.mark == "+" else left - right
+        if isnan(total):
+            raise BadInput("An infinite surprisal is taken from another, which gives no number.")
+        return total
+    if part.mark in ("<", ">") and left == right:
+        return 0.0
+    if part.mark == ">":
         return left - right
     if part.mark == "<":
         return right - left
+    if part.mark == "=" and (isinf(left) or isinf(right)):
+        return inf if left == right else -inf
     if part.mark == "=":
         return ABSOLUTE + RELATIVE * abs(right) - abs(left - right)
     return min(left, right) if part.mark == "&" else max(left, right)
 
 
 def holds(part: Part, surprisals: Surprisals) -> bool:
-    """Whether a formula is true; where a comparison is exactly level it is not, save for `=`."""
+    """Whether a formula is true; a comparison of exactly equal values is false, except for `=`."""
     if isinstance(part, Operation) and part.mark in "&|":
         sides = holds(part.left, surprisals), holds(part.right, surprisals)
         return all(sides) if part.mark == "&" else any(sides)
@@ -64,21 +79,26 @@ def holds(part: Part, surprisals: Surprisals) -> bool:
 def judge_formulas(
     items: pl.DataFrame, regions: pl.DataFrame, *, noise_bits: float
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Judgements of items (all predictions of the suite hold) and of every prediction by itself.
+    """Judgements of items (all predictions of the suite hold) and of every prediction alone.
 
-    `items` have the column `predictions`, `regions` is the table REGIONS. The rule of a prediction is
-    its suite and number. A judgement is stable when no noise in the regions it reads could turn it.
+    `items` has the column `predictions`, `regions` is the table REGIONS. The rule of a prediction is its
+    suite and number. A judgement is stable if no noise in its regions could change it.
+
+    Raises BadInput naming the item that lacks a surprisal or has one that is not a number.
     """
     labels = items.select("item", "suite", "phenomenon", "predictions").unique("item", maintain_order=True)
     known = _surprisals(regions)
     formulas = {text: parse_formula(text) for text in labels["predictions"].explode().unique().to_list()}
     whole, single = [], []
     for item, suite, phenomenon, texts in labels.iter_rows():
-        shared = {"item": item, "suite": suite, "phenomenon": phenomenon, "measure": MEASURE}
+        shared = {"item": item, "suite": suite, "phenomenon": phenomenon, "measure": SURPRISAL}
         results = []
         for number, text in enumerate(texts, start=1):
             part = formulas[text]
-            margin = find_margin(part, known.get(item, {}))
+            try:
+                margin = find_margin(part, known.get(item, {}))
+            except BadInput as error:
+                raise BadInput(f"Item '{item}': {error}") from error
             noise = noise_bits * sum(1 for _ in list_regions(part))
             verdict = {
                 "passed": float(holds(part, known[item])),
@@ -94,9 +114,12 @@ def judge_formulas(
 
 def _surprisals(regions: pl.DataFrame) -> dict[str, dict[tuple[str, str], float]]:
     known: dict[str, dict[tuple[str, str], float]] = {}
-    rows = regions.select("item", "condition", "region", "name", "surprisal_bits").iter_rows()
-    for item, condition, region, name, value in rows:
+    columns = regions.select("item", "condition", "region", "name", "surprisal_bits")
+    for item, condition, region, _, value in columns.iter_rows():
         of = known.setdefault(item, {})
-        of[condition, name] = of[condition, region] = value
+        of[condition, region] = value
         of[condition, ALL_REGIONS] = of.get((condition, ALL_REGIONS), 0.0) + value
+    # A number always means the region of that number, whatever another region is called.
+    for item, condition, _, name, value in columns.iter_rows():
+        known[item].setdefault((condition, name), value)
     return known

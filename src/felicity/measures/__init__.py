@@ -1,1 +1,5 @@
-"""Token log-probabilities into acceptability measures."""
+"""From token log-probabilities to acceptability measures."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,61 +1,273 @@
-"""Sentence acceptability: token log-probabilities in, one number per sentence out.
+"""Sentence measures: token log-probabilities in, one number per sentence out.
 
-Every measure reads three things: the log-probability of the sentence under the model and under a
-unigram model, both in nats, and its length in tokens. Higher is always more acceptable.
+Most measures use three sums: the log-probability of the sentence under the model and under a unigram model,
+both in nats, and its length in tokens; a measure may also use the token list. Higher is always more
+acceptable. `shared_lp` is the score of CrowS-Pairs (Nangia et al. 2020): the log-probability of the tokens
+that two sentences share. It is defined for masked models, where each shared token is predicted from all
+others; for a left-to-right model it is the same sum, each token given those
+before it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
+from felicity.core.errors import BadInput, NotPossible
 from felicity.core.registry import Registry
+from felicity.core.schemas import SCORES, conform
+from felicity.measures.unigram import Unigram
 
 PENALTY_OFFSET = 5
 PENALTY_POWER = 0.8
+SHARED = "shared_lp"
+# Measures that use `Totals.unigram` and so need a table of counts.
+UNIGRAM_MEASURES = frozenset({"norm_lp", "slor"})
+
+
+class ScoredTokens(NamedTuple):
+    """Every scored token of every sentence, one array entry per token, sentence after sentence.
+
+    first: where each sentence's tokens begin, one entry per sentence, as `numpy.ufunc.reduceat` takes it.
+    tokens: as the model's tokenizer writes them. lp, unigram: their log-probabilities in nats.
+    """
+
+    first: np.ndarray
+    tokens: pl.Series
+    lp: np.ndarray
+    unigram: np.ndarray
+
+    def reduce(self, operation: np.ufunc, values: np.ndarray) -> np.ndarray:
+        """One number per sentence from one per token, such as `reduce(np.minimum, tokens.lp)`."""
+        return np.asarray(operation.reduceat(values, self.first))
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """One number per token from one per sentence: each sentence's value at each of its tokens."""
+        return np.repeat(values, np.diff(self.first, append=len(self.lp)))
 
 
 class Totals(NamedTuple):
-    """Per-sentence sums over the scored tokens, one array entry a sentence."""
+    """Per-sentence sums over the scored tokens, one array entry per sentence; `tokens` has the tokens."""
 
     lp: np.ndarray
     unigram: np.ndarray
     length: np.ndarray
+    tokens: ScoredTokens | None = None
 
 
-Measure = Callable[[Totals], np.ndarray]
-MEASURES: Registry[Measure] = Registry("measure")
+@dataclass(frozen=True)
+class Measure:
+    """A measure: a function of `Totals`, and what it reads besides the sums of log-probabilities.
 
-# Those that read `Totals.unigram` and so need a table of counts.
-UNIGRAM_MEASURES = frozenset({"norm_lp", "slor"})
+    unigram: it reads unigram log-probabilities, so a table of counts is needed. tokens: it reads the
+    token list, which is then always there.
+    """
+
+    compute: Callable[[Totals], np.ndarray]
+    unigram: bool = False
+    tokens: bool = False
+
+    def __call__(self, totals: Totals) -> np.ndarray:
+        return np.asarray(self.compute(totals))
+
+    @property
+    def meaning(self) -> str:
+        """The first line of the function's docstring."""
+        return (self.compute.__doc__ or "").strip().split("\n")[0]
+
+
+def as_measure(given: object) -> Measure:
+    """What an entry point provides: a `Measure`, or a function of `Totals` alone.
+
+    Raises TypeError for anything else.
+    """
+    if isinstance(given, Measure):
+        return given
+    if not callable(given):
+        raise TypeError(f"a measure is a function or a Measure, not {type(given).__name__}")
+    return Measure(given)
+
+
+MEASURES: Registry[Measure] = Registry("measure", accept=as_measure)
 
 
 @MEASURES.add("lp")
+@Measure
 def lp(totals: Totals) -> np.ndarray:
     """Log-probability of the sentence: the sum over its tokens, in nats."""
     return totals.lp
 
 
 @MEASURES.add("mean_lp")
+@Measure
 def mean_lp(totals: Totals) -> np.ndarray:
-    """Log-probability per token (Lau et al. 2020): length taken out linearly."""
+    """Log-probability per token (Lau et al. 2020): normalized linearly by length."""
     return np.asarray(totals.lp / totals.length)
 
 
 @MEASURES.add("pen_lp")
+@Measure
 def pen_lp(totals: Totals) -> np.ndarray:
-    """Length taken out less than linearly, as beam search does (Wu et al. 2016; Lau et al. 2020)."""
+    """Normalized less than linearly by length, as in beam search (Wu et al. 2016; Lau et al. 2020)."""
     penalty = (PENALTY_OFFSET + totals.length) / (PENALTY_OFFSET + 1)
     return np.asarray(totals.lp / penalty**PENALTY_POWER)
 
 
 @MEASURES.add("norm_lp")
+@partial(Measure, unigram=True)
 def norm_lp(totals: Totals) -> np.ndarray:
-    """Log-probability over that of the unigram model, negated (Lau et al. 2020): frequency taken out."""
+    """Log-probability over that of the unigram model, negated (Lau et al. 2020): controls for frequency."""
     return np.asarray(-totals.lp / totals.unigram)
 
 
 @MEASURES.add("slor")
+@partial(Measure, unigram=True)
 def slor(totals: Totals) -> np.ndarray:
-    """Log-odds against the unigram model per token: length and word frequency both taken out."""
+    """Log-odds against the unigram model per token: controls for length and word frequency."""
     return np.asarray((totals.lp - totals.unigram) / totals.length)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores, and how many tokens are not in the unigram table."""
+
+    scores: pl.DataFrame
+    unseen: int
+
+
+def score_measures(
+    tokens: pl.DataFrame,
+    measures: Sequence[str],
+    *,
+    noise: float | np.ndarray,
+    unigram: Unigram | None = None,
+) -> Scored:
+    """Rows of SCORES for each request and measure.
+
+    `noise` is the possible error in nats of a sentence's sum (one number for all, or one each); `error` in
+    the result is its effect on each value.
+
+    Raises UnknownName, or NotPossible if a measure needs unigram counts and has none.
+    """
+    check_measures(measures, unigram is not None)
+    totals = _totals(tokens, unigram)
+    empty = np.flatnonzero(totals.length == 0)
+    if len(empty):
+        raise BadInput(
+            f"No token of '{tokens['request'][int(empty[0])]}' can be scored; give a begin token with --bos."
+        )
+    noises = np.broadcast_to(np.asarray(noise, dtype=np.float64), totals.lp.shape)
+    parts = []
+    for name in measures:
+        value = _compute(name, totals)
+        error = _find_error(name, totals, value, noises)
+        parts.append(
+            pl.DataFrame({"request": tokens["request"], "measure": name, "value": value, "error": error})
+        )
+    scores = conform(pl.concat(parts), SCORES)
+    unseen = 0 if unigram is None else unigram.unseen(tokens["tokens"].explode(empty_as_null=False))
+    return Scored(scores, unseen)
+
+
+def _compute(name: str, totals: Totals) -> np.ndarray:
+    """The values of a measure.
+
+    Raises NotPossible where the measure does not give one number per sentence.
+    """
+    value = MEASURES[name](totals)
+    if value.shape != totals.lp.shape:
+        raise NotPossible(
+            f"The measure '{name}' gave an array of shape {value.shape} for {len(totals.lp)} sentences; it "
+            "must give one number per sentence."
+        )
+    return value
+
+
+def _find_error(name: str, totals: Totals, value: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """How far the noise of a sentence's sum may move the measure.
+
+    A measure of the token list is moved furthest, to first order, when one token carries all the noise,
+    so each place in the sentence carries it in turn, upwards and downwards.
+    """
+    if not MEASURES[name].tokens or totals.tokens is None:
+        return np.asarray(np.abs(_compute(name, totals._replace(lp=totals.lp + noise)) - value))
+    tokens = totals.tokens
+    error = np.zeros(len(value))
+    for place in range(int(totals.length.max(initial=0))):
+        longer = totals.length > place
+        for shift in (noise, -noise):
+            shifted = tokens.lp.copy()
+            shifted[tokens.first[longer] + place] += shift[longer]
+            moved = totals._replace(lp=totals.lp + shift, tokens=tokens._replace(lp=shifted))
+            error = np.maximum(error, np.where(longer, np.abs(_compute(name, moved) - value), 0.0))
+    return error
+
+
+def needs_unigram(measures: Collection[str]) -> list[str]:
+    """Those of the measures that need a table of unigram counts.
+
+    Raises UnknownName.
+    """
+    return [name for name in measures if MEASURES[name].unigram]
+
+
+def check_measures(measures: Sequence[str], has_unigram: bool) -> None:
+    """Refuse unknown measures, and those without their counts, before any scoring."""
+    needy = needs_unigram(measures)
+    if needy and not has_unigram:
+        raise NotPossible(
+            f"'{needy[0]}' needs unigram counts of the model's tokens; build them with "
+            "`felicity count CORPUS.txt -m MODEL -o counts.tsv` and pass --unigram counts.tsv."
+        )
+
+
+def _totals(tokens: pl.DataFrame, unigram: Unigram | None) -> Totals:
+    """Sums over the scored tokens; tokens without a log-probability are ignored."""
+    flat = tokens.select(pl.int_range(pl.len()).alias("row"), "tokens", "logprob").explode(
+        "tokens", "logprob"
+    )
+    flat = flat.filter(pl.col("logprob").is_not_null())
+    base = unigram.logprob(flat["tokens"]) if unigram else np.zeros(len(flat))
+    flat = flat.with_columns(pl.col("logprob").cast(pl.Float64), pl.Series("unigram", base))
+    summed = flat.group_by("row").agg(
+        pl.col("logprob").sum(), pl.col("unigram").sum(), pl.len().alias("length")
+    )
+    rows = pl.DataFrame({"row": np.arange(len(tokens), dtype=np.int64)})
+    whole = rows.join(summed, on="row", how="left", maintain_order="left").fill_null(0)
+    length = whole["length"].to_numpy()
+    first = np.cumsum(length, dtype=np.int64) - length
+    each = ScoredTokens(first, flat["tokens"], flat["logprob"].to_numpy(), flat["unigram"].to_numpy())
+    return Totals(whole["logprob"].to_numpy(), whole["unigram"].to_numpy(), length, each)
+
+
+def score_shared(requests: pl.DataFrame, tokens: pl.DataFrame, *, errors: dict[str, float]) -> pl.DataFrame:
+    """Rows of SCORES, one per request, for items of two stimuli; `errors` are the possible errors."""
+    rows = requests.select("request", "item").join(
+        tokens.select("request", "tokens", "logprob"), on="request", maintain_order="left"
+    )
+    pairs: dict[str, list[tuple[str, list[str], list[float | None]]]] = {}
+    for request, item, pieces, logprobs in rows.iter_rows():
+        pairs.setdefault(item, []).append((request, pieces, logprobs))
+    found = []
+    for first, second in pairs.values():
+        ours, theirs = share_places(first[1], second[1])
+        for (request, _, logprobs), places in ((first, ours), (second, theirs)):
+            found.append((request, SHARED, sum(logprobs[place] or 0.0 for place in places), errors[request]))
+    return pl.DataFrame(found, schema=SCORES, orient="row")
+
+
+def share_places(first: list[str], second: list[str]) -> tuple[list[int], list[int]]:
+    """The indices of the tokens that two sentences share, in each of them.
+
+    >>> share_places(["The", "poor", "are", "loud"], ["The", "very", "rich", "are", "loud"])
+    ([0, 2, 3], [0, 3, 4])
+    """
+    blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()
+    return (
+        [block.a + step for block in blocks for step in range(block.size)],
+        [block.b + step for block in blocks for step in range(block.size)],
+    )

@@ -1,8 +1,7 @@
-"""How often each token of a model's vocabulary occurs: the base rate that NormLP and SLOR take out."""
+"""Unigram counts of a model's tokens: the base rate that NormLP and SLOR control for."""
 
 import gzip
 import io
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,16 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from felicity.core.errors import BadInput
-from felicity.core.files import decode, replacing
+from felicity.core.files import read_text, replacing
 from felicity.core.ids import fingerprint
 
-# What a token never seen counts for; the total grows by the same for each of them.
+# The count of a token that was never seen; the total grows by the same for each of them.
 UNSEEN_COUNT = 0.5
 
 
 @dataclass(frozen=True)
 class Unigram:
-    """Token counts; a token without one gets `UNSEEN_COUNT`, and is counted where it is met."""
+    """Token counts; a token without one gets `UNSEEN_COUNT` and is reported by `unseen`."""
 
     counts: dict[str, int]
     total: int
@@ -40,20 +39,12 @@ class Unigram:
 
 
 def read_unigram(path: Path) -> Unigram:
-    """Counts from a `token<TAB>count` file, plain or gzip.
+    """Counts from a `token<TAB>count` file, plain or gzipped.
 
-    Raises BadInput naming the line that is not a token, a tab and a whole number.
+    Raises BadInput naming a line that is not a token, a tab and a whole number.
     """
-    try:
-        content = path.read_bytes()
-        if path.suffix == ".gz":
-            content = gzip.decompress(content)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise BadInput(f"{path} is not a whole gzip file; fetch or write it again.") from error
-    except OSError as error:
-        raise BadInput(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
     counts: dict[str, int] = {}
-    for number, line in enumerate(decode(content, path).split("\n"), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.rstrip("\r"):
             continue
         token, tab, count = line.rstrip("\r").rpartition("\t")
@@ -62,7 +53,7 @@ def read_unigram(path: Path) -> Unigram:
         counts[token] = counts.get(token, 0) + int(count)
     total = sum(counts.values())
     if not total:
-        raise BadInput(f"{path} holds no counts; build a table with `felicity count`.")
+        raise BadInput(f"{path} has no counts; build a table with `felicity count`.")
     return Unigram(counts, total)
 
 

@@ -1,30 +1,30 @@
-"""Words and regions from tokens: sums by character offsets, so that a repeated word is never mistaken.
-
-A tokenizer that writes the space before a word leaves the end of a word open: "cat" may go on as
-"catalogue" until the next token comes. The trailing-whitespace correction moves the probability that
-the word ends there from the next word to the word itself (Pimentel & Meister 2024; Oh & Schuler 2024):
-
-    lp(word) = sum of its tokens + log p(a word begins | after it) - log p(a word begins | before it)
-
-The terms between words cancel in the sum, so words still sum to their sentence. Nothing stands before
-a text's first word, and nothing is known of what follows its last, unless an end token is scored.
-"""
+"""Surprisal by word and by region: the tokens of each span, found by their characters, combined."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput, UnknownName
+from felicity.core.schemas import REGIONS
+from felicity.core.units import NATS_PER_BIT
 
 BOUNDARIES = ("corrected", "plain")
 WORD = re.compile(r"\S+")
 Span = tuple[int, int]
+METRICS: dict[str, Callable[[np.ndarray], float]] = {
+    "sum": lambda values: float(values.sum()),
+    "mean": lambda values: float(values.mean()),
+    "median": lambda values: float(np.median(values)),
+    "range": lambda values: float(np.ptp(values)),
+    "max": lambda values: float(values.max()),
+    "min": lambda values: float(values.min()),
+}
 
 
 def find_words(text: str) -> list[Span]:
-    """Where the words of a text stand: runs of characters between white space.
+    """The spans of the words of a text: runs of characters between white space.
 
     >>> find_words("It's raining.")
     [(0, 4), (5, 13)]
@@ -39,13 +39,13 @@ def sum_spans(
     *,
     boundary: str = "corrected",
 ) -> pl.DataFrame:
-    """One row a span: place of its text, place in it, word, start, end, lp in nats, n_tokens.
+    """One row per span: index of its text, index in it, word, start, end, lp in nats, n_tokens.
 
-    A token belongs to the span of its first character that is no white space; white space alone, and
-    an end token, belong to what follows, which for an end token is a span of its own, an empty word.
-    `corrected` needs the column `boundary` of the tokens.
+    A token belongs to the span of its first non-space character. White space alone and an end token
+    belong to what follows; an end token is a span of its own, an empty word. `corrected` needs the
+    column `boundary` of the tokens.
 
-    Raises UnknownName for another boundary, BadInput where spans overlap or leave the text.
+    Raises UnknownName for another boundary, BadInput if spans overlap or leave the text.
     """
     if boundary not in BOUNDARIES:
         raise UnknownName("boundary", boundary, BOUNDARIES)
@@ -79,7 +79,7 @@ def check_spans(text: str, spans: Sequence[Span]) -> None:
 def assign_tokens(
     text: str, starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]
 ) -> tuple[np.ndarray, bool]:
-    """The span of each token (-1 for none), and whether an end token stands behind the last."""
+    """The span of each token (-1 for none), and whether an end token follows the last."""
     begins = np.array([start for start, _ in spans], dtype=np.int64)
     stops = np.array([end for _, end in spans], dtype=np.int64)
     belongs = np.full(len(starts), -1)
@@ -100,14 +100,14 @@ def assign_tokens(
 
 
 def _corrections(row: dict[str, list[float | None]], text: str, belongs: np.ndarray) -> np.ndarray:
-    """What each token gets: the next word's chance to begin, less its own where it begins a word."""
+    """The correction of each token: the next word's boundary, minus its own if it starts a word."""
     shift = np.zeros(len(belongs))
     starts = row["start"]
     for number in range(1, len(belongs)):
         chance = row["boundary"][number]
         first = starts[number]
         opens = first is not None and (_after_space(text, int(first)) or first == len(text))
-        # Beside a token that has no score, the two sides would not cancel.
+        # Beside a token without a score, the two sides would not cancel.
         scored = chance is not None and row["logprob"][number - 1] is not None
         if belongs[number] != belongs[number - 1] and opens and scored:
             shift[number] -= float(chance or 0.0)
@@ -116,5 +116,47 @@ def _corrections(row: dict[str, list[float | None]], text: str, belongs: np.ndar
 
 
 def _after_space(text: str, place: int) -> bool:
-    """Whether a token from here begins with white space, written into its offsets or left before them."""
+    """Whether a token from here starts with white space, inside its offsets or before them."""
     return text[place : place + 1].isspace() or text[place - 1 : place].isspace()
+
+
+def score_regions(items: pl.DataFrame, requests: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
+    """Rows of REGIONS for every stimulus in `tokens`.
+
+    A token belongs to the region of its first non-space character. A token that could not be scored is
+    ignored; a region without scored tokens has surprisal 0.
+    """
+    wanted = items.select("item", "suite", "condition", "text", "regions", "metric")
+    named = requests.select("request", "item", "condition").join(wanted, on=["item", "condition"])
+    rows = named.join(tokens, on="request", maintain_order="left")
+    found: list[dict[str, object]] = []
+    for row in rows.iter_rows(named=True):
+        found += _regions(row)
+    return pl.DataFrame(found, schema=REGIONS)
+
+
+def _regions(row: dict[str, object]) -> Iterable[dict[str, object]]:
+    text, regions = str(row["text"]), list(row["regions"])  # type: ignore[call-overload]
+    starts = [_first_letter(text, at) for at in row["start"]]  # type: ignore[attr-defined]
+    bits = [None if lp is None else -lp / NATS_PER_BIT for lp in row["logprob"]]  # type: ignore[attr-defined]
+    for region in regions:
+        own = [
+            value
+            for at, value in zip(starts, bits, strict=True)
+            if value is not None and region["start"] <= at < region["end"]
+        ]
+        yield {
+            "item": row["item"],
+            "suite": row["suite"],
+            "condition": row["condition"],
+            "region": region["region"],
+            "name": region["name"],
+            "surprisal_bits": METRICS[str(row["metric"])](np.array(own)) if own else 0.0,
+            "n_tokens": len(own),
+        }
+
+
+def _first_letter(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at

@@ -1,6 +1,5 @@
-"""Figures, tables and one HTML page."""
+"""The report page: its frame, its sections and the wording of numbers."""
 
-from felicity.report.input import ReportInput
-from felicity.report.page import render_report, write_report
+from lazy_loader import attach_stub
 
-__all__ = ["ReportInput", "render_report", "write_report"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

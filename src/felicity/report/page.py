@@ -1,31 +1,118 @@
-"""The page itself: one HTML file that needs nothing else, and its figures as files."""
+"""The report page: one self-contained HTML file, and its figures as files."""
 
 import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from felicity.core.files import replacing
 from felicity.report import wording
-from felicity.report.cases import pick_uncertain, pick_wrong, read_cases
-from felicity.report.drawing import draw_inline
-from felicity.report.exporting import export_figures
-from felicity.report.extras import Extra, build_extras
-from felicity.report.facts import read_command, read_date, read_facts, read_name
-from felicity.report.figures import Figure, build_figures
-from felicity.report.input import ReportInput
-from felicity.report.sentences import choose_window
-from felicity.report.theme import DARK, LIGHT, css_variables
+from felicity.report.charts import DARK, LIGHT, convert_svg, css_variables, draw_inline, draw_svg
+from felicity.report.examples import choose_window, pick_uncertain, pick_wrong, read_cases
+from felicity.report.run_tables import ReportInput
+from felicity.report.sections import Extra, Figure, build_extras, build_figures
 
+HANDLED = ("command", "model", "dataset", "versions")
 MOST_SUITES = 300
-DEAREST = 16.0
+FULL_TINT = 16.0
+WORDS = (
+    "percent",
+    "decimal",
+    "signed",
+    "bits",
+    "signed_bits",
+    "count",
+    "counted",
+    "spaced",
+    "unit",
+    "interval_name",
+)
+
+
+class Facts(NamedTuple):
+    """A heading and the rows under it."""
+
+    heading: str
+    rows: list[tuple[str, str]]
+
+
+def read_facts(manifest: Mapping[str, Any]) -> list[Facts]:
+    """Everything in the manifest, grouped."""
+    model = manifest.get("model")
+    policy = model.get("policy") if isinstance(model, Mapping) else None
+    rest = {key: value for key, value in manifest.items() if key not in HANDLED}
+    groups = [
+        Facts("Model", _rows(model, "name", skip="policy")),
+        Facts("Scoring policy", _rows(policy, "policy")),
+        Facts("Data", _rows(manifest.get("dataset"), "name")),
+        Facts("Run", _rows(rest, "run")),
+        Facts("Software", _rows(manifest.get("versions"), "version")),
+    ]
+    return [group for group in groups if group.rows]
+
+
+def read_command(manifest: Mapping[str, Any]) -> str:
+    """The command line that made the run, quoted for a shell; empty if it is not known."""
+    command = manifest.get("command") or ""
+    return command if isinstance(command, str) else shlex.join(str(word) for word in command)
+
+
+def read_name(manifest: Mapping[str, Any], key: str) -> str:
+    """The name of the model or the dataset in the manifest."""
+    value = manifest.get(key)
+    name = value.get("name") if isinstance(value, Mapping) else value
+    return str(name) if name else f"unnamed {key}"
+
+
+def read_date(manifest: Mapping[str, Any]) -> str:
+    """The date of the run, without the time of day."""
+    return str(manifest.get("created") or "").partition("T")[0]
+
+
+def _rows(value: Any, term: str, *, skip: str = "") -> list[tuple[str, str]]:
+    if value is None:
+        return []
+    if not isinstance(value, Mapping):
+        return [(term, _write(value))]
+    return [(str(key).replace("_", " "), _write(content)) for key, content in value.items() if key != skip]
+
+
+def _write(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        # Years and seeds are harder to read with a comma; only long counts are easier.
+        return f"{value:,}" if abs(value) >= 100_000 else str(value)
+    if isinstance(value, str):
+        return value if value.strip() else repr(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_write(content)}" for key, content in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_write(content) for content in value) or "none"
+    return str(value)
+
+
+def export_figures(figures: Iterable[Figure], folder: Path, *, endings: Sequence[str]) -> None:
+    """Write each figure, with its title, as `folder`/figures/NAME.ENDING (svg, png or pdf).
+
+    Files are written atomically. Raises FelicityError if the folder cannot be written.
+    """
+    for figure in figures:
+        svg = draw_svg(figure.slide())
+        for ending in endings:
+            with replacing(folder / "figures" / f"{figure.name}.{ending}") as part:
+                part.write_bytes(convert_svg(svg, ending))
 
 
 def write_report(report: ReportInput, folder: Path) -> Path:
-    """Write `report.html` and `figures/*.svg`, `figures/*.png` into `folder`; gives the page's path.
+    """Write `report.html` and `figures/*.svg`, `figures/*.png` into `folder`; returns the page's path.
 
-    Each file is whole or absent. Raises FelicityError where the folder cannot be written.
+    Files are written atomically. Raises FelicityError if the folder cannot be written.
     """
     extras = build_extras(report, heading=_heading(report))
     figures = _all_figures(report, extras)
@@ -37,7 +124,7 @@ def write_report(report: ReportInput, folder: Path) -> Path:
 
 
 def render_report(report: ReportInput) -> str:
-    """The whole page as text: the same input gives the same bytes."""
+    """The whole page as text; equal input gives equal bytes."""
     extras = build_extras(report, heading=_heading(report))
     return _fill(report, _all_figures(report, extras), extras)
 
@@ -56,7 +143,7 @@ def _fill(report: ReportInput, figures: dict[str, Figure], extras: list[Extra]) 
 
 
 def render_template(name: str, content: dict[str, Any], figures: dict[str, Figure]) -> str:
-    """A page of one of the templates, with its looks and its figures in it."""
+    """A page from one of the templates, with its style sheet and its figures inlined."""
     import jinja2
     from markupsafe import Markup
 
@@ -93,20 +180,6 @@ def render_template(name: str, content: dict[str, Any], figures: dict[str, Figur
     return page.rstrip() + "\n"
 
 
-WORDS = (
-    "percent",
-    "decimal",
-    "signed",
-    "bits",
-    "signed_bits",
-    "count",
-    "counted",
-    "spaced",
-    "unit",
-    "interval_name",
-)
-
-
 def _content(report: ReportInput) -> dict[str, Any]:
     measure = report.measures[0]
     manifest = report.manifest
@@ -114,6 +187,7 @@ def _content(report: ReportInput) -> dict[str, Any]:
     homes = report.judged(measure).select("phenomenon", name="suite").unique(subset="name", keep="any")
     return {
         "heading": _heading(report),
+        "headline": report.headline,
         "model": read_name(manifest, "model"),
         "dataset": read_name(manifest, "dataset"),
         "created": read_date(manifest),
@@ -133,7 +207,7 @@ def _content(report: ReportInput) -> dict[str, Any]:
         "wrong": read_cases(report, pick_wrong(report, measure), measure),
         "uncertain": read_cases(report, pick_uncertain(report, measure), measure),
         "rules": report.judged(measure)["rule"].unique().sort().to_list(),
-        "dearest": f"{DEAREST:g}",
+        "dearest": f"{FULL_TINT:g}",
         "command": read_command(manifest),
         "facts": read_facts(manifest),
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False, default=str),
@@ -141,7 +215,7 @@ def _content(report: ReportInput) -> dict[str, Any]:
 
 
 def _by_measure(report: ReportInput) -> list[tuple[str, list[dict[str, Any] | None]]]:
-    """A row per name, a cell per measure: all items, the mean over suites, then each phenomenon."""
+    """One row per name, one cell per measure: all items, the mean over suites, then each phenomenon."""
     lines = [("all items", "overall", None), ("mean over suites", "macro", None)]
     names = report.estimated("phenomenon", report.measures[0])["name"].to_list()
     lines += [(name, "phenomenon", name) for name in names if len(names) > 1]
@@ -160,5 +234,17 @@ def _first(rows: pl.DataFrame) -> dict[str, Any] | None:
 
 
 def _tint(logprob: float | None) -> str:
-    """How strongly a cell is coloured: nothing for a certain token, fully from DEAREST nats on."""
-    return "0" if logprob is None else f"{min(max(-logprob / DEAREST, 0.0), 1.0):.2f}"
+    """The strength of a cell's colour: none for a certain token, full from FULL_TINT nats on."""
+    return "0" if logprob is None else f"{min(max(-logprob / FULL_TINT, 0.0), 1.0):.2f}"
+
+
+def write_sections(
+    sections: Sequence[Extra], page: Path, *, eyebrow: str, title: str, subject: str = "", meta: str = ""
+) -> Path:
+    """Write a page of sections and, beside it, their figures as files; gives the page's path."""
+    figures = {figure.name: figure for section in sections for figure in section.figures}
+    export_figures(figures.values(), page.parent, endings=("svg", "png"))
+    content = {"sections": sections, "eyebrow": eyebrow, "title": title, "subject": subject, "meta": meta}
+    with replacing(page) as part:
+        part.write_text(render_template("sections.html.j2", content, figures), encoding="utf-8")
+    return page

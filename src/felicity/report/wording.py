@@ -1,4 +1,4 @@
-"""Numbers and names as a reader sees them."""
+"""How numbers and names are written in reports."""
 
 import math
 
@@ -7,9 +7,10 @@ from felicity.core.units import to_bits
 MINUS = "−"
 MISSING = "–"
 
-# Measures named here have a unit; of any other only the number is shown.
+# Measures with a unit; for others only the number is shown.
 UNITS = {"lp": "nats", "mean_lp": "nats per token", "slor": "nats per token"}
-INTERVALS = {"wilson": "Wilson", "bootstrap": "bootstrap over suites"}
+# How `estimates.csv` names its intervals, and how a sentence does.
+INTERVALS = {"Wilson": "Wilson interval", "bootstrap over suites": "bootstrap over suites"}
 
 
 def percent(share: float | None) -> str:
@@ -22,7 +23,7 @@ def percent(share: float | None) -> str:
 
 
 def decimal(value: float | None, places: int = 2) -> str:
-    """A number with a typographic minus; what is not a number is a dash.
+    """A number with a typographic minus; NaN is a dash.
 
     >>> decimal(-3.14159)
     '−3.14'
@@ -36,7 +37,7 @@ def decimal(value: float | None, places: int = 2) -> str:
 
 
 def signed(value: float | None, places: int = 2) -> str:
-    """A number that always shows its sign, save a plain zero.
+    """A number that always shows its sign, except for a plain zero.
 
     >>> signed(0.5), signed(-0.5), signed(0.0)
     ('+0.50', '−0.50', '0.00')
@@ -46,17 +47,17 @@ def signed(value: float | None, places: int = 2) -> str:
 
 
 def bits(nats: float | None, places: int = 2) -> str:
-    """Nats written in bits."""
+    """Nats converted to bits."""
     return decimal(None if nats is None else to_bits(nats), places)
 
 
 def signed_bits(nats: float | None, places: int = 2) -> str:
-    """Nats written in bits, the sign always shown."""
+    """Nats converted to bits, always with a sign."""
     return signed(None if nats is None else to_bits(nats), places)
 
 
 def count(number: int | None) -> str:
-    """A whole number, thousands set apart.
+    """A whole number with thousands separators.
 
     >>> count(67000)
     '67,000'
@@ -74,7 +75,7 @@ def counted(number: int, singular: str, plural: str = "") -> str:
 
 
 def spaced(name: str | None) -> str:
-    """A name of a dataset with its underscores as spaces.
+    """A dataset's name with spaces for underscores.
 
     >>> spaced("subject_verb_agreement")
     'subject verb agreement'
@@ -83,12 +84,12 @@ def spaced(name: str | None) -> str:
 
 
 def unit(measure: str) -> str:
-    """The unit of a measure's values, empty where it has none."""
+    """The unit of a measure's values; empty if it has none."""
     return UNITS.get(measure, "")
 
 
 def interval_name(method: str | None) -> str:
-    """How an interval was made, in words."""
+    """The name of an interval method."""
     return INTERVALS.get(method or "", method or "")
 
 

@@ -1,1 +1,5 @@
-"""The run folder, the score store, resuming."""
+"""The pipeline from items to estimates, the run folder, the score cache, resuming."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

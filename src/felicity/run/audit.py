@@ -1,21 +1,31 @@
-"""What would bias the result, counted before anything is scored."""
+"""The audit: what could bias the result, counted before anything is scored."""
+
+from collections.abc import Sequence
 
 import polars as pl
 
+from felicity.core.contrasts import PAIR, Contrast
 from felicity.core.errors import BadInput
 from felicity.core.schemas import AUDIT
-from felicity.data.catalogue import Dataset
+from felicity.data import Dataset
 
 EXAMPLES = 3
-PAIR = ("good", "bad")
 
 
-def audit_requests(requests: pl.DataFrame, encodings: pl.DataFrame) -> pl.DataFrame:
-    """Rows of AUDIT: how many of how many, what it means, and the first few that are meant."""
+def audit_requests(
+    requests: pl.DataFrame,
+    encodings: pl.DataFrame,
+    *,
+    items: pl.DataFrame,
+    contrasts: Sequence[Contrast] = (),
+) -> pl.DataFrame:
+    """Rows of AUDIT: how many of how many, what it means, and the first few.
+
+    contrasts: which conditions are compared; each is checked for identical texts and unequal lengths.
+    If no whole sentences are compared, the audit says that lengths were not checked.
+    """
     known = requests.join(encodings, on="request")
-    pairs = _pairs(known)
     n_tokens = int(known["n_tokens"].sum())
-    longer, shorter = pairs.filter(pl.col("more") > 0), pairs.filter(pl.col("more") < 0)
     rows = [
         _row(
             "tokens unscored",
@@ -24,21 +34,17 @@ def audit_requests(requests: pl.DataFrame, encodings: pl.DataFrame) -> pl.DataFr
             n_tokens,
             "first tokens with nothing before them, or unknown words left out",
         ),
-        _row("tokens across the boundary", known, "n_across", n_tokens, "tokens that hold context and text"),
-        _row("unknown tokens", known, "n_unknown", n_tokens, "pieces the tokenizer has no token for"),
-        _items(
-            "identical pairs", pairs.filter(pl.col("same")), len(pairs), "both sentences are the same text"
+        _row(
+            "tokens across the boundary", known, "n_across", n_tokens, "tokens that contain context and text"
         ),
-        _items("good longer", longer, len(pairs), "pairs of unequal length: good has more tokens than bad"),
-        _items(
-            "good shorter", shorter, len(pairs), "pairs of unequal length: good has fewer tokens than bad"
-        ),
+        _row("unknown tokens", known, "n_unknown", n_tokens, "text that the tokenizer has no token for"),
+        *_audit_contrasts(known, items, contrasts),
         _row(
             "context sentences dropped",
             known,
             "n_dropped",
             len(known),
-            "oldest context cut to fit the window",
+            "oldest context dropped to fit the window",
         ),
         _requests(
             "over-long inputs", known.filter(pl.col("n_over") > 0), len(known), "longer than the window"
@@ -52,8 +58,56 @@ def audit_requests(requests: pl.DataFrame, encodings: pl.DataFrame) -> pl.DataFr
     return pl.DataFrame(rows, schema=AUDIT, orient="row")
 
 
+def _audit_contrasts(
+    known: pl.DataFrame, items: pl.DataFrame, contrasts: Sequence[Contrast]
+) -> list[tuple[object, ...]]:
+    """Identical texts and unequal lengths of every two conditions that are compared."""
+    names = known["item"].unique(maintain_order=True)
+    if not contrasts:
+        reason = "lengths and identity of conditions, since no two whole sentences are compared"
+        return [("not checked", len(names), len(names), reason, "")]
+    phenomena = items.select("item", "phenomenon").unique("item", maintain_order=True)
+    rows: list[tuple[object, ...]] = []
+    covered: set[str] = set()
+    for contrast in contrasts:
+        mine = phenomena if contrast.phenomenon is None else phenomena.filter(phenomenon=contrast.phenomenon)
+        members = known.join(mine, on="item", how="semi", maintain_order="left")
+        for worse in contrast.worse:
+            pairs = _pair(members, contrast.better, worse)
+            covered |= set(pairs["item"])
+            rows += _audit_pairs(pairs, contrast.better, worse)
+    left = names.filter(~names.is_in(list(covered)))
+    if len(left):
+        why = "lengths and identity, since the item lacks a condition that is compared"
+        rows.append(("not checked", len(left), len(names), why, ", ".join(left.head(EXAMPLES))))
+    return rows
+
+
+def _audit_pairs(pairs: pl.DataFrame, better: str, worse: str) -> list[tuple[object, ...]]:
+    plain = (better, worse) == (PAIR.better, PAIR.worse[0])
+    identical = "identical pairs" if plain else f"{better} identical to {worse}"
+    longer, shorter = f"{better} longer", f"{better} shorter"
+    if not plain:
+        longer, shorter = f"{longer} than {worse}", f"{shorter} than {worse}"
+    return [
+        _items(identical, pairs.filter(pl.col("same")), len(pairs), "both sentences are the same text"),
+        _items(
+            longer,
+            pairs.filter(pl.col("more") > 0),
+            len(pairs),
+            f"pairs of unequal length: {better} has more tokens than {worse}",
+        ),
+        _items(
+            shorter,
+            pairs.filter(pl.col("more") < 0),
+            len(pairs),
+            f"pairs of unequal length: {better} has fewer tokens than {worse}",
+        ),
+    ]
+
+
 def audit_rows(dataset: Dataset) -> pl.DataFrame:
-    """Rows of AUDIT for rows of the files that are no stimuli, by reason, and for notes on the copy."""
+    """Rows of AUDIT for rows of the files that are not stimuli, by reason, and for notes on the copy."""
     rows: list[tuple[object, ...]] = []
     for (reason,), part in dataset.left_out.group_by("reason", maintain_order=True):
         places = pl.select(pl.format("{} line {}", part["file"], part["line"])).to_series().head(EXAMPLES)
@@ -65,7 +119,7 @@ def audit_rows(dataset: Dataset) -> pl.DataFrame:
 def refuse_overlong(
     requests: pl.DataFrame, encodings: pl.DataFrame, *, model: str, window: int | None
 ) -> None:
-    """Stop before a run that would have to cut a text.
+    """Refuse texts that do not fit into the model's window.
 
     Raises BadInput naming the first text and what to do.
     """
@@ -82,18 +136,17 @@ def refuse_overlong(
     )
 
 
-def _pairs(known: pl.DataFrame) -> pl.DataFrame:
-    """One row per pair with the difference in tokens, good minus bad."""
-    return (
-        known.group_by("item", maintain_order=True)
-        .agg(
-            pl.col("n_tokens").cast(pl.Int64).filter(pl.col("condition") == "good").first().alias("good"),
-            pl.col("n_tokens").cast(pl.Int64).filter(pl.col("condition") == "bad").first().alias("bad"),
-            (pl.col("text").n_unique() == 1).alias("same"),
-            pl.col("condition").is_in(PAIR).sum().alias("members"),
-        )
-        .filter(pl.col("members") == len(PAIR))
-        .with_columns((pl.col("good") - pl.col("bad")).alias("more"))
+def _pair(known: pl.DataFrame, better: str, worse: str) -> pl.DataFrame:
+    """One row per item that has both conditions, with the difference in tokens, better minus worse."""
+    one, other = (
+        known.filter(pl.col("condition") == condition)
+        .unique("item", keep="first", maintain_order=True)
+        .select("item", "context", "text", pl.col("n_tokens").cast(pl.Int64))
+        for condition in (better, worse)
+    )
+    same = (pl.col("text") == pl.col("text_other")) & pl.col("context").eq_missing(pl.col("context_other"))
+    return one.join(other, on="item", suffix="_other", maintain_order="left").select(
+        "item", same.alias("same"), (pl.col("n_tokens") - pl.col("n_tokens_other")).alias("more")
     )
 
 

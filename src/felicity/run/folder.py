@@ -1,4 +1,4 @@
-"""The run folder: one table per step, each whole or absent, open to R, pandas and DuckDB."""
+"""The run folder: its tables and manifest on disk, and their export to CSV or JSON lines."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -8,8 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.errors import BadInput, FelicityError
-from felicity.core.files import disk_errors, read_text, replacing
+from felicity.core.errors import BadInput, FelicityError, UnknownName
+from felicity.core.files import clear_leftovers, disk_errors, read_text, replacing
+from felicity.core.ids import fingerprint, hash_file
 from felicity.core.schemas import (
     AUDIT,
     CLOZE,
@@ -26,8 +27,10 @@ from felicity.core.schemas import (
     check_schema,
     conform,
 )
+from felicity.run.manifest import now
 
 MANIFEST = "manifest.json"
+DIGESTS, SELF_DIGEST = "digests", "digest"
 PART_ROWS = 20_000
 TABLES: dict[str, Schema] = {
     "items": ITEMS,
@@ -41,30 +44,46 @@ SHEETS: dict[str, Schema] = {"estimates": ESTIMATES, "audit": AUDIT}
 # Tables that only some rules make.
 EXTRA_SHEETS: dict[str, Schema] = {"correlations": CORRELATIONS}
 EXTRAS: dict[str, Schema] = {"predictions": JUDGEMENTS, "regions": REGIONS, "fillers": CLOZE} | EXTRA_SHEETS
+FORMATS = ("csv", "jsonl")
+ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
+
+ALL_TABLES = (*TABLES, *SHEETS, *EXTRAS)
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A place on disk that holds one run."""
+    """A folder with one run."""
 
     path: Path
 
     def prepare(self) -> None:
-        """Make the folder, or say why that cannot be.
+        """Create the folder.
 
         Raises FelicityError.
         """
         if self.path.exists() and not self.path.is_dir():
-            raise FelicityError(f"{self.path} is a file; name a folder for the run with -o.")
+            raise FelicityError(f"{self.path} is a file; give a folder for the run with -o.")
         with disk_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
+        self.refuse_links()
+        clear_leftovers(self.path)
+
+    def refuse_links(self) -> None:
+        """Stop where an entry is a link out of the folder: nothing outside is read or written as the run's.
+
+        Raises BadInput.
+        """
+        home = self.path.resolve()
+        for entry in self.path.iterdir():
+            if entry.is_symlink() and not entry.resolve().is_relative_to(home):
+                raise BadInput(f"{entry} is a link out of the run folder; put the file itself there.")
 
     def file(self, name: str) -> Path:
-        """Where a table is: Parquet, or CSV for what people read."""
+        """The path of a table: Parquet, or CSV for tables that people read."""
         return self.path / (f"{name}.csv" if name in SHEETS | EXTRA_SHEETS else f"{name}.parquet")
 
     def write(self, name: str, frame: pl.DataFrame) -> None:
-        """Write one table, whole or not at all."""
+        """Write one table, atomically."""
         with replacing(self.file(name)) as part:
             if name in SHEETS | EXTRA_SHEETS:
                 frame.write_csv(part)
@@ -72,7 +91,7 @@ class RunFolder:
                 frame.write_parquet(part, compression="zstd")
 
     def write_parts(self, name: str, schema: Schema, frames: Iterable[pl.DataFrame]) -> None:
-        """Write one Parquet table from parts that come one at a time, in bounded memory."""
+        """Write one Parquet table from parts, in bounded memory."""
         import pyarrow.parquet as pq
 
         with replacing(self.file(name)) as part:
@@ -84,42 +103,84 @@ class RunFolder:
     def read(self, name: str) -> pl.DataFrame:
         """Read one table back.
 
-        Raises BadInput where it is missing, cut off, or lacks a column.
+        Raises BadInput if it is missing, cut off, or lacks a column.
         """
         path = self.file(name)
         frame = self.read_file(path, (SHEETS | EXTRA_SHEETS).get(name))
         return check_schema(frame, (TABLES | SHEETS | EXTRAS)[name], str(path))
 
     def read_parts(self, name: str) -> Iterator[pl.DataFrame]:
-        """Read one Parquet table some thousands of rows at a time."""
+        """Read one Parquet table in parts of some thousands of rows."""
         import pyarrow.parquet as pq
 
         for batch in pq.ParquetFile(self.file(name)).iter_batches(batch_size=PART_ROWS):
             yield conform(pl.DataFrame(pl.from_arrow(batch)), TABLES[name])
 
     def read_file(self, path: Path, sheet: Schema | None = None) -> pl.DataFrame:
-        """Read a file of this folder, CSV where a `sheet` schema is given.
+        """Read a file of this folder, as CSV if a `sheet` schema is given.
 
-        Raises BadInput where it is missing or cut off.
+        Raises BadInput if it is missing or cut off.
         """
         if not path.exists():
-            raise BadInput(f"{self.path} has no {path.name}; `felicity run` with -o {self.path} makes it.")
+            raise BadInput(f"{self.path} has no {path.name}; run `felicity run` with -o {self.path}.")
         try:
             return pl.read_csv(path, schema_overrides=sheet) if sheet else pl.read_parquet(path)
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise BadInput(
-                f"{path} is damaged or cut off; `felicity run` with -o {self.path} makes it again."
+                f"{path} is damaged or truncated; run `felicity run` with -o {self.path} again."
             ) from error
 
+    def clear(self) -> None:
+        """Remove the tables, manifest and pages of the run that is here; other files stay."""
+        for pattern in ("*.parquet", "*.csv", "manifest.json", "report.html"):
+            for path in self.path.glob(pattern):
+                path.unlink(missing_ok=True)
+
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """Write what was asked."""
+        """Write the manifest."""
         with replacing(self.path / MANIFEST) as part:
-            part.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+            # A name that is no valid Unicode becomes JSON's own escape.
+            part.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+    def finish(self, manifest: dict[str, Any]) -> None:
+        """Write the manifest of a finished run, with the digests of its tables and of itself."""
+        names = [name for name in ALL_TABLES if self.file(name).exists()]
+        with disk_errors(self.path, "read"):
+            digests = {self.file(name).name: hash_file(self.file(name)) for name in names}
+        whole = {name: value for name, value in manifest.items() if name != SELF_DIGEST}
+        whole |= {"finished": now(), DIGESTS: digests}
+        self.write_manifest(whole | {SELF_DIGEST: fingerprint(whole)})
+
+    def refuse_altered(self, manifest: dict[str, Any]) -> None:
+        """Stop where the run is not finished, or its tables are not those it was finished with.
+
+        Runs of older versions have no digests; of these only the end is looked for.
+
+        Raises BadInput naming the file.
+        """
+        self.refuse_links()
+        again = "run it again with the same -o, or read it as it is with --anyway (check=False in Python)"
+        if not manifest.get("finished"):
+            raise BadInput(f"The run in {self.path} was not finished; {again}.")
+        whole = {name: value for name, value in manifest.items() if name != SELF_DIGEST}
+        if DIGESTS not in manifest and SELF_DIGEST not in manifest:
+            return
+        if manifest.get(SELF_DIGEST) != fingerprint(whole) or not isinstance(manifest.get(DIGESTS), dict):
+            raise BadInput(f"{self.path / MANIFEST} was changed since the run finished; {again}.")
+        for name in ALL_TABLES:
+            path = self.file(name)
+            known = manifest[DIGESTS].get(path.name)
+            with disk_errors(path, "read"):
+                found = hash_file(path) if path.exists() else None
+            if known != found:
+                state = "is missing" if found is None else "was changed"
+                raise BadInput(f"{path} {state} since the run finished; {again}.")
 
     def read_manifest(self) -> dict[str, Any]:
-        """What was asked of the run in this folder.
+        """The manifest of the run in this folder.
 
-        Raises BadInput where the folder holds no run.
+        Raises BadInput if the folder contains no run.
         """
         if not self.path.is_dir():
             raise BadInput(
@@ -129,13 +190,106 @@ class RunFolder:
         if not path.exists():
             raise BadInput(f"{self.path} is not a run folder: it has no {MANIFEST}.")
         try:
-            manifest = json.loads(read_text(path))
-        except json.JSONDecodeError as error:
+            manifest: dict[str, Any] = json.loads(read_text(path))
+        except (ValueError, RecursionError) as error:
             raise BadInput(f"{path} is not JSON; remove it and run again.") from error
-        if not isinstance(manifest, dict) or "model" not in manifest or "dataset" not in manifest:
-            raise BadInput(f"{path} is not the manifest of a felicity run.")
+        _check_manifest(manifest, path)
         return manifest
 
     def has_manifest(self) -> bool:
-        """Whether a run was begun here."""
+        """Whether a run was started here."""
         return (self.path / MANIFEST).exists()
+
+
+# The fields of a manifest that later steps read, and their types.
+FIELDS: dict[str, type] = {"model": dict, "dataset": dict, "options": dict, "measures": list}
+
+
+def _check_manifest(manifest: Any, path: Path) -> None:
+    if not isinstance(manifest, dict) or "model" not in manifest or "dataset" not in manifest:
+        raise BadInput(f"{path} is not the manifest of a felicity run.")
+    for name, kind in FIELDS.items():
+        if not isinstance(manifest.get(name, kind()), kind):
+            raise BadInput(f"{path} is damaged: '{name}' is not what it should be; remove it and run again.")
+    if not all(isinstance(name, str) for name in manifest.get("measures", [])):
+        raise BadInput(f"{path} is damaged: 'measures' does not list names; remove it and run again.")
+
+
+def export_run(path: Path, target: Path, *, to: str, safe: bool = False, check: bool = True) -> list[Path]:
+    """Write every table of a run into `target`, tokens as one row per token.
+
+    safe: CSV cells that a spreadsheet would take for a formula get an apostrophe in front. check: refuse a
+    run that is unfinished or was changed.
+
+    Raises UnknownName for another format, BadInput if a table is missing or damaged.
+    """
+    if to not in FORMATS:
+        raise UnknownName("format", to, FORMATS)
+    folder = RunFolder(path)
+    manifest = folder.read_manifest()
+    if check:
+        folder.refuse_altered(manifest)
+    present = [name for name in EXTRAS if folder.file(name).exists()]
+    tables = {name: folder.read(name) for name in (*TABLES, *SHEETS, *present)}
+    written = []
+    for name, frame in tables.items():
+        file = target / f"{name}.{to}"
+        whole = flatten_tokens(frame) if name == "tokens" else frame
+        write_table(defuse(whole) if safe and to == "csv" else whole, file)
+        written.append(file)
+    return written
+
+
+# With these a spreadsheet begins a formula.
+FORMULA = r"^[=+\-@\t\r]"
+
+
+def defuse(frame: pl.DataFrame) -> pl.DataFrame:
+    """Texts that a spreadsheet would run as a formula, with an apostrophe in front; lists as JSON."""
+    whole = _with_json(frame)
+    texts = [pl.col(name) for name, dtype in whole.schema.items() if dtype == pl.String]
+    return whole.with_columns(
+        pl.when(text.str.contains(FORMULA))
+        .then(pl.lit("'") + text)
+        .otherwise(text)
+        .alias(text.meta.output_name())
+        for text in texts
+    )
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """Write a table in the format that the file's ending names; lists become JSON if it has none.
+
+    Raises UnknownName for another ending.
+    """
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise UnknownName("ending", ending, ENDINGS, where=str(path))
+    with replacing(path) as part:
+        if ending == ".parquet":
+            frame.write_parquet(part, compression="zstd")
+        elif ending == ".jsonl":
+            frame.write_ndjson(part)
+        else:
+            _with_json(frame).write_csv(part, separator="\t" if ending == ".tsv" else ",")
+
+
+def _with_json(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns of lists as JSON texts, since CSV has no lists."""
+    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+    texts = [
+        pl.Series(name, [json.dumps(cell, ensure_ascii=False) for cell in frame[name].to_list()], pl.String)
+        for name in nested
+    ]
+    return frame.with_columns(texts)
+
+
+def flatten_tokens(tokens: pl.DataFrame) -> pl.DataFrame:
+    """One row per token, numbered from 0 within its request."""
+    lists = [name for name, dtype in tokens.schema.items() if isinstance(dtype, pl.List)]
+    numbered = tokens.with_columns(pl.int_ranges(pl.col("tokens").list.len()).alias("place"))
+    return (
+        numbered.explode("place", *lists)
+        .rename({"tokens": "token"})
+        .select("request", "place", pl.exclude("request", "place"))
+    )

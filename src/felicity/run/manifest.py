@@ -1,4 +1,4 @@
-"""What was asked of a run: all that is needed to do it again."""
+"""The manifest of a run: all that is needed to repeat it."""
 
 import platform
 import shlex
@@ -26,7 +26,7 @@ def build_manifest(
     measures: list[str],
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """The manifest of a run about to begin."""
+    """The manifest of a run that is about to start."""
     return {
         "format": FORMAT,
         "felicity": installed("felicity"),
@@ -55,32 +55,71 @@ def digest_items(items: pl.DataFrame) -> str:
     return fingerprint([list(row) for row in columns.iter_rows()])
 
 
-def refuse_other_run(old: dict[str, Any], new: dict[str, Any], folder: str) -> None:
-    """Stop before one run's folder is filled with another's numbers.
-
-    Raises BadInput naming what differs.
-    """
+def differs(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """What another run in a folder is of, in words; empty if it is the same run."""
     for part, field in (("model", "key"), ("dataset", "digest")):
         before, after = old[part], new[part]
         if before.get("name") != after["name"]:
             same = before.get(field) == after[field]
             difference = "" if same else f"the {part} '{before.get('name')}', not '{after['name']}'"
         elif part == "model":
-            fields = ("weights", "tokenizer", "policy", "dtype", "family", "kind")
-            changed = [name for name in fields if before.get(name) != after[name]]
+            fields = ("weights", "tokenizer", "policy", "dtype", "family", "kind", "scoring")
+            changed = [name for name in fields if before.get(name, after[name]) != after[name]]
             other = " and ".join(changed) or field
             same = before.get(field) == after[field]
             difference = "" if same else f"the model '{after['name']}' with another {other}"
         else:
             difference = _find_change(old, new)
         if difference:
-            raise BadInput(
-                f"{folder} holds a run of {difference}; choose another folder with -o, or remove that one."
-            )
+            return difference
+    return ""
+
+
+def refuse_other_run(old: dict[str, Any], new: dict[str, Any], folder: str, *, changed: str = "") -> None:
+    """Stop before one run's folder is filled with another's numbers.
+
+    changed: how the stimuli differ, if that is known.
+
+    Raises BadInput naming what differs.
+    """
+    difference = differs(old, new)
+    if difference:
+        how = f" ({changed})" if changed and "other items" in difference else ""
+        raise BadInput(
+            f"{folder} contains a run of {difference}{how}; choose another folder with -o, or replace the "
+            "run with --overwrite, which reuses every cached score."
+        )
+
+
+def describe_change(old: pl.DataFrame, new: pl.DataFrame) -> str:
+    """How many stimuli were added, removed and changed, and the first changed one.
+
+    >>> before = pl.DataFrame({"item": ["1", "2"], "condition": ["good", "good"], "text": ["A.", "B."]})
+    >>> after = pl.DataFrame({"item": ["1", "3"], "condition": ["good", "good"], "text": ["A!", "C."]})
+    >>> describe_change(before, after)
+    "1 stimulus changed, 1 added, 1 removed; first '1' good: 'A.' is now 'A!'"
+    """
+    keys = ["item", "condition"]
+    was, now_ = (frame.select(*keys, "text").unique(keys, maintain_order=True) for frame in (old, new))
+    both = was.join(now_, on=keys, suffix="_now", maintain_order="left")
+    changed = both.filter(pl.col("text") != pl.col("text_now"))
+    counts = {
+        "changed": len(changed),
+        "added": len(now_.join(was, on=keys, how="anti")),
+        "removed": len(was.join(now_, on=keys, how="anti")),
+    }
+    said = [f"{number:,} {what}" for what, number in counts.items() if number]
+    if said and changed.height:
+        noun = "stimulus" if len(changed) == 1 else "stimuli"
+        said[0] = f"{len(changed):,} {noun} changed"
+        first = changed.row(0, named=True)
+        place = f"'{first['item']}' {first['condition']}"
+        return f"{', '.join(said)}; first {place}: '{first['text']}' is now '{first['text_now']}'"
+    return ", ".join(said)
 
 
 def _find_change(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """How a run of the same dataset differs: in its rule, which may choose the items, or in these."""
+    """How a run of the same dataset differs: in its rule, which may select items, or in the items."""
     name = new["dataset"]["name"]
     rules = [manifest.get("options", {}).get("rule") for manifest in (old, new)]
     if rules[0] != rules[1]:
@@ -89,7 +128,7 @@ def _find_change(old: dict[str, Any], new: dict[str, Any]) -> str:
 
 
 def command_line() -> str:
-    """How felicity was called, for a person to call it again."""
+    """The command line, so that a person can repeat it."""
     name = sys.argv[0].replace("\\", "/").rsplit("/", maxsplit=1)[-1]
     return shlex.join(["felicity", *sys.argv[1:]]) if name in ("felicity", "felicity.exe") else ""
 

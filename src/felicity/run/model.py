@@ -1,35 +1,32 @@
-"""A model as a person uses it: texts in, frames out, what was scored before not scored again."""
+"""The public face of a model: texts in, frames out, with scores cached."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import polars as pl
 
-from felicity.core.engine import (
-    NOTHING_MORE,
-    Engine,
-    EngineInfo,
-    Filler,
-    Generator,
-    More,
-    Sampling,
-)
+from felicity.core.engine import NO_EXTRAS, Engine, EngineInfo, Filler, Generator, Sampling, TokenExtras
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
+from felicity.core.progress import Progress, no_progress
 from felicity.core.schemas import PROMPTS
-from felicity.engines.devices import Compute
-from felicity.engines.families import open_engine
-from felicity.engines.served.settings import Serving
-from felicity.measures.words import find_words, sum_spans
+from felicity.engines import open_engine
+from felicity.engines.runtime import Compute, DtypeChoice, choose_dtype
+from felicity.engines.served import Serving, is_served
+from felicity.measures import find_words, sum_spans
 from felicity.run.precision import EXACT
 from felicity.run.ray_pool import Workers, pool_engine
-from felicity.run.scoring import Progress, fill_missing, find_missing, read_tokens, score_missing
+from felicity.run.scoring import SCORING, fill_missing, find_missing, read_tokens, read_words, score_missing
 from felicity.run.store import ScoreStore
+
+# Half of a character, as an invalid byte of the command line or a JSON escape leaves it.
+SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 class Model:
-    """An engine with its store of scores."""
+    """An engine with its score cache."""
 
     def __init__(
         self,
@@ -38,28 +35,60 @@ class Model:
         spec: str,
         cache: bool = True,
         open_exact: Callable[[], "Model"] | None = None,
+        open_half: Callable[[], "Model"] | None = None,
+        dtype: DtypeChoice | None = None,
     ) -> None:
         self.engine = engine
         self.spec = spec
+        self.dtype = dtype
         self._open_exact = open_exact
+        self._open_half = open_half
         self.store = ScoreStore.shared(engine.info) if cache else ScoreStore(None, engine.info)
 
     @property
     def info(self) -> EngineInfo:
-        """What the model is and how it is asked: family, window, policy, fingerprints."""
+        """What the model is and its settings: family, window, policy, fingerprints."""
         return self.engine.info
 
     @cached_property
     def exact(self) -> "Model":
-        """The same model in float32, whose verdicts a run in half precision must reach."""
+        """The same model in float32, whose judgements a run in half precision must match."""
         return self._open_exact() if self._open_exact else self
+
+    def choose_precision(self, *, exact: bool) -> "Model":
+        """The model to carry a run out with: with `--dtype auto`, half precision where it pays.
+
+        exact: whether the run promises more than verdicts, for which only float32 will do.
+        """
+        if self._open_half is None or self.dtype is None:
+            return self
+        why = "this rule's judgements depend on more than one margin" if exact else ""
+        try:
+            half = None if exact else self._half
+        except NotPossible as error:
+            half, why = None, str(error)
+        if half is not None:
+            return half
+        self.dtype = replace(self.dtype, taken=EXACT, why=why)
+        self._open_half = None
+        return self
+
+    @cached_property
+    def _half(self) -> "Model | None":
+        """The same model in half precision; this one is what its verdicts are settled with."""
+        if self._open_half is None:
+            return None
+        half = self._open_half()
+        half.dtype = self.dtype
+        half.exact = self
+        return half
 
     def score(
         self, texts: str | Sequence[str], *, context: str | Sequence[str] | None = None
     ) -> pl.DataFrame:
-        """Log-probability of each text, in nats, and its tokens: columns text, lp, n_tokens.
+        """Log-probability of each text, in nats, and its scored tokens: columns text, lp, n_tokens.
 
-        `context` stands before each text (one for all, or one each) and is not scored itself.
+        `context` precedes each text (one for all, or one each) and is not scored itself.
 
         >>> import felicity as fe
         >>> lm = fe.model("smollm2")
@@ -71,7 +100,7 @@ class Model:
         return tokens.select(
             "text",
             pl.col("logprob").list.eval(pl.element().cast(pl.Float64)).list.sum().alias("lp"),
-            pl.col("tokens").list.len().alias("n_tokens"),
+            pl.col("logprob").list.drop_nulls().list.len().alias("n_tokens"),
         )
 
     def tokens(
@@ -85,18 +114,20 @@ class Model:
     ) -> pl.DataFrame:
         """Every token of each text with its log-probability: columns text, tokens, start, end, logprob.
 
-        Offsets count characters of the text; a token that could not be scored has null. On demand
-        also, in columns of these names, each token's rank in the vocabulary, the entropy of the
-        prediction in nats, and the `top` likeliest tokens (top_tokens, top_logprob).
+        Offsets are characters of the text; a token that could not be scored has null. On request
+        also, in columns of these names: each token's rank in the vocabulary, the entropy of the
+        prediction in nats, and the `top` most probable tokens (top_tokens, top_logprob).
 
         >>> import felicity as fe
         >>> fe.model("smollm2").tokens("Cats purr.")["tokens"].to_list()
         [['Cats', 'Ġpur', 'r', '.']]
         """
         prompts = build_prompts(texts, context)
-        more = More(rank=rank, entropy=entropy, top=top)
-        if more != NOTHING_MORE:
-            return self._more_tokens(prompts, more).select(prompts["text"], pl.exclude("request", "text"))
+        extras = TokenExtras(rank=rank, entropy=entropy, top=top)
+        if extras != NO_EXTRAS:
+            return self._tokens_with_extras(prompts, extras).select(
+                prompts["text"], pl.exclude("request", "text")
+            )
         scored = self._kept_tokens(prompts)
         return scored.select(prompts["text"], "tokens", "start", "end", "logprob")
 
@@ -110,8 +141,8 @@ class Model:
     ) -> pl.DataFrame:
         """Log-probability of every word: columns text, place, word, start, end, lp, n_tokens.
 
-        Words are what stands between white space, or the `regions` of each text by start and end
-        character. `corrected` counts the end of a word to the word, `plain` sums its tokens; either
+        Words are separated by white space, or are the `regions` of each text by start and end
+        character. `corrected` includes the end of a word in the word, `plain` sums its tokens; either
         way they sum to the text's lp. `text` and `place` number texts and words from 0.
 
         >>> import felicity as fe
@@ -120,25 +151,31 @@ class Model:
         """
         prompts = build_prompts(texts, context)
         corrected = boundary == "corrected"
-        tokens = self._more_tokens(prompts, More(boundary=True)) if corrected else self._kept_tokens(prompts)
+        tokens = (
+            self._tokens_with_extras(prompts, TokenExtras(boundary=True))
+            if corrected
+            else self._kept_tokens(prompts)
+        )
         written = prompts["text"].to_list()
         spans = [find_words(text) for text in written] if regions is None else regions
         if len(spans) != len(written):
-            raise BadInput(f"There are {len(written)} texts but regions of {len(spans)}; give one list each.")
+            raise BadInput(
+                f"There are {len(written)} texts but regions for {len(spans)}; give one list per text."
+            )
         return sum_spans(tokens, written, spans, boundary=boundary)
 
     def fill(self, frames: str | Sequence[str], *, k: int = 10) -> pl.DataFrame:
-        """The k likeliest words for the blank `___` of each frame, each a token decoded by itself.
+        """The k most probable words for the blank `___` of each frame, each a token decoded alone.
 
-        Columns frame, rank, filler, token, logprob, dropped; the last counts likelier tokens that are no
-        text by themselves. A model that reads from left to right needs the blank at the end.
+        Columns frame, rank, filler, token, logprob, dropped; the last counts more probable tokens that are
+        not text by themselves. A left-to-right model needs the blank at the end.
 
         >>> import felicity as fe
         >>> fe.model("smollm2").fill("The capital of France is ___.", k=1)["filler"].to_list()
         ['Paris']
         """
         if k < 1:
-            raise BadInput(f"k is {k}; ask for at least one word.")
+            raise BadInput(f"k is {k}; it must be at least 1.")
         return self._filler().fill(as_list(frames, "frame"), k=k)
 
     def score_candidates(
@@ -174,17 +211,17 @@ class Model:
         samples: int = 1,
         seed: int = 0,
     ) -> pl.DataFrame:
-        """Each prompt written on: the likeliest token each time, or drawn at a temperature above 0.
+        """Each prompt continued: with the most probable token each time, or sampled at a temperature above 0.
 
-        Columns prompt, sample, continuation, n_tokens, ended. The same seed gives the same texts, whatever
-        other prompts there are.
+        Columns prompt, sample, continuation, n_tokens, ended. The same seed gives the same texts, regardless
+        of the other prompts.
 
         >>> import felicity as fe
         >>> fe.model("smollm2").generate("The capital of France is", tokens=1)["continuation"].item()
         ' Paris'
         """
         if not isinstance(self.engine, Generator) or "generate" not in self.info.can:
-            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot write texts.")
+            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot continue texts.")
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
         sampling = Sampling(
             tokens=tokens, temperature=temperature, top_p=top_p, stop=stops, samples=samples, seed=seed
@@ -192,25 +229,35 @@ class Model:
         return self.engine.generate(as_list(prompts, "prompt"), sampling=sampling)
 
     def _kept_tokens(self, prompts: pl.DataFrame) -> pl.DataFrame:
-        """Tokens out of the store, scored into it where they are not there yet."""
+        """Tokens from the cache, scored first if they are missing."""
         score_missing(self.engine, self.store, find_missing(self.store, prompts))
-        return pl.concat(list(read_tokens(self.store, prompts)))
+        return pl.concat(list(self.read(prompts)))
 
-    def _more_tokens(self, prompts: pl.DataFrame, more: More) -> pl.DataFrame:
-        """Tokens with further columns; these are not kept in the store."""
+    def _tokens_with_extras(self, prompts: pl.DataFrame, extras: TokenExtras) -> pl.DataFrame:
+        """Tokens with extra columns, which are not cached."""
         if "more" not in self.info.can:
             raise NotPossible(f"'{self.info.name}' gives log-probabilities only.")
-        more.check_top(self.info.vocabulary)
-        scored = pl.concat(list(self.engine.score(prompts, more=more)))
+        extras.check_top(self.info.vocabulary)
+        scored = pl.concat(list(self.engine.score(prompts, extras=extras)))
         return prompts.select("request").join(scored, on="request", maintain_order="left")
 
-    def score_all(self, pending: pl.DataFrame, *, progress: Progress | None = None) -> int:
-        """Score prompts into the store, from where it stopped; how many texts that took."""
-        return score_missing(self.engine, self.store, pending, progress=progress)
+    def score_all(
+        self, pending: pl.DataFrame, *, step: str = SCORING, progress: Progress | None = None
+    ) -> int:
+        """Score the prompts that are not in the cache; returns how many texts were scored."""
+        return score_missing(self.engine, self.store, pending, step=step, progress=progress or no_progress)
+
+    def read(self, prompts: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Rows of TOKENS for prompts that were scored, in order, part by part."""
+        return read_tokens(self.engine, self.store, prompts)
+
+    def read_fillers(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+        """Rows of FILLERS for frames that were filled, in order."""
+        return read_words(self._filler(), self.store, frames, k=k)
 
     def fill_all(self, frames: Sequence[str], *, k: int, progress: Progress | None = None) -> int:
-        """The k likeliest words for each frame into the store, from where it stopped; how many that took."""
-        return fill_missing(self._filler(), self.store, frames, k=k, progress=progress)
+        """Fill the frames that are not in the cache; returns how many frames were filled."""
+        return fill_missing(self._filler(), self.store, frames, k=k, progress=progress or no_progress)
 
     def _filler(self) -> Filler:
         if not isinstance(self.engine, Filler) or "fill" not in self.info.can:
@@ -228,51 +275,63 @@ def open_model(
     serving: Serving | None = None,
     workers: Workers | None = None,
     cache: bool = True,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Model:
-    """A model by name, folder, hub name or .gguf file, or `openai:NAME` behind a server.
+    """A model by name, folder, hub name or .gguf file, or `openai:NAME` for a served model.
 
-    `device`, `dtype` and `device_map` are as in transformers; a device map wins over the device.
-    `serving` says where the server is and how it is asked. `workers` spreads scoring over a Ray cluster.
+    `device`, `dtype` and `device_map` are as in transformers; a device map overrides the device. With
+    dtype `auto` the model is in float32, and runs that compare conditions are scored in half precision
+    if that is faster on this machine, with the judgements of float32.
+    `serving` has the settings of the server. `workers` distributes scoring over a Ray cluster.
 
     >>> import felicity as fe
     >>> fe.model("smollm2").info.family
     'causal'
     """
     chosen = policy or Policy()
-    compute = Compute(device=device, dtype=dtype, device_map=device_map)
+    choice = choose_dtype(EXACT if is_served(spec) else dtype, device)
+    compute = Compute(device=device, dtype=EXACT if dtype == "auto" else dtype, device_map=device_map)
 
-    def open_one(compute: Compute, progress: Callable[[str, int, int], None] | None = None) -> Engine:
+    def open_one(compute: Compute, progress: Progress | None = None) -> Engine:
         engine = open_engine(spec, policy=chosen, compute=compute, serving=serving, progress=progress)
         if workers is None:
             return engine
         return pool_engine(engine, spec, policy=chosen, compute=compute, workers=workers)
 
-    def open_exact() -> Model:
-        return Model(open_one(replace(compute, dtype=EXACT)), spec=spec, cache=cache)
+    def open_in(dtype: str) -> Model:
+        return Model(open_one(replace(compute, dtype=dtype)), spec=spec, cache=cache)
 
-    engine = open_one(compute, progress)
-    return Model(engine, spec=spec, cache=cache, open_exact=None if dtype == EXACT else open_exact)
+    auto = choice.asked == "auto"
+    return Model(
+        open_one(compute, progress),
+        spec=spec,
+        cache=cache,
+        open_exact=None if compute.dtype == EXACT else partial(open_in, EXACT),
+        open_half=partial(open_in, choice.taken) if auto and choice.taken != EXACT else None,
+        dtype=None if choice.asked == EXACT else choice,
+    )
 
 
 def as_list(texts: str | Sequence[str], what: str) -> list[str]:
     """One text or several, as a list.
 
-    Raises BadInput where there is none or one is not a string.
+    Raises BadInput if there is none or one is not a string.
     """
     found = [texts] if isinstance(texts, str) else list(texts)
     if not found:
         raise BadInput(f"There is no {what}; give at least one.")
     for place, text in enumerate(found):
         if not isinstance(text, str):
-            raise BadInput(f"The {what} at place {place + 1} is {text!r}; give a text.")
+            raise BadInput(f"The {what} number {place + 1} is {text!r}; give a text.")
+        if SURROGATE.search(text):
+            raise BadInput(f"The {what} number {place + 1} is not valid Unicode; write it again.")
     return found
 
 
 def build_prompts(texts: str | Sequence[str], context: str | Sequence[str] | None) -> pl.DataFrame:
-    """Texts, and one context for all or one each, as an engine takes them.
+    """Texts, and one context for all or one each, as an engine expects them.
 
-    Raises BadInput where a text is not a string or the contexts are too few or too many.
+    Raises BadInput if a text is not a string or the contexts are too few or too many.
     """
     texts = [texts] if isinstance(texts, str) else list(texts)
     contexts = [context] * len(texts) if context is None or isinstance(context, str) else list(context)
@@ -285,5 +344,9 @@ def build_prompts(texts: str | Sequence[str], context: str | Sequence[str] | Non
     for place, text in enumerate(texts):
         if not isinstance(text, str) or not text.strip():
             raise BadInput(f"Text {place + 1} is {text!r}; give a sentence.")
+    if any(
+        SURROGATE.search(text) for text in [*texts, *(part for part in contexts if isinstance(part, str))]
+    ):
+        raise BadInput("A text or context is not valid Unicode; write it again.")
     names = [f"text {place + 1}" for place in range(len(texts))]
     return pl.DataFrame({"request": names, "context_text": contexts, "text": texts}, schema=PROMPTS)

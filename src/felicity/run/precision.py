@@ -1,49 +1,80 @@
-"""Verdicts of float32 from scores in half precision: what is too close to call is scored again.
+"""The judgements of float32 from scores in half precision: close calls are scored again.
 
-The promise rests on an error bound that is measured on the run itself. A sample of its items is scored
-in both precisions, and the error of a sentence is taken to be so large that it covers, with room to
-spare, the largest shift of a margin that was found. Items whose judgement that could turn are scored
-again in float32, which also makes the sample larger and the bound better, until none is left.
+A verdict can turn only if half precision shifts its margin by more than the margin itself. What two
+sentences share at their beginning is computed once for both, so that its error cancels in the margin. The
+errors of the other tokens add up: a token's variance grows with its surprisal, so a margin is expected to
+shift in proportion to its `spread`, the root of the surprisals that its sentences do not share.
+
+How large the shifts are in units of the spread is measured on the run itself, apart for items with and
+without a common beginning. A random sample of the items is scored in both precisions, then the items most
+likely to turn, from the closest outwards. Each of them adds to what is known of the shifts. The largest are
+taken to have an exponential tail,
+
+    P(|shift| > x) = share * exp(-(x - start) / scale)    for x > start,
+
+fitted to the largest fifth of them with `scale` at its upper 95% confidence limit. Scoring stops when the
+sum of this probability over all margins that are not in float32, which bounds the expected number of
+verdicts that differ from float32's, is at most RISK.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
 EXACT = "float32"
-# Room to spare above the largest shift that was found.
-SAFETY = 2.0
+# Verdicts of a run that may be expected to differ from float32's: one in twenty runs has one.
+RISK = 0.05
+# The share of the shifts, the largest ones, that the tail is fitted to, and how sure its scale must be.
+TAIL_SHARE = 0.2
+CONFIDENCE = 0.95
+# With fewer shifts than this, nothing is said of a tail, and all its items are doubtful.
+TAIL_LEAST = 20
 SAMPLE_ITEMS = 100
 SAMPLE_SHARE = 0.03
+# While more than this share of the items is doubtful, only the closer half of them is scored at a time.
+STEP_SHARE = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """By how many nats the log-probability of each request may be off.
+    """The possible error of each request's log-probability, in nats.
 
-    rough: of what was scored in the run's own precision. fine: of the requests in `exact`.
+    rough: of what was scored in the run's own precision, where `each` does not tell it by request. fine: of
+    the requests in `exact`.
     """
 
     rough: float
     fine: float = 0.0
     exact: frozenset[str] = frozenset()
+    each: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, requests: pl.Series) -> np.ndarray:
         """One number a request."""
-        return np.array([self.fine if name in self.exact else self.rough for name in requests])
+        return np.array(
+            [self.fine if name in self.exact else self.each.get(name, self.rough) for name in requests]
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settled:
-    """What a run in half precision came to: the noise of a sentence, and the items scored again."""
+    """What a run in half precision came to.
 
-    noise: float
+    noise: columns item and noise, the nats by which a sentence of each item not scored again may be off; a
+    margin of two sentences is trusted beyond twice that. exact_items: those scored again. largest: the
+    largest shift found, as nats of a sentence. expected: the bound on the expected number of verdicts that
+    differ from float32's.
+    """
+
+    noise: pl.DataFrame
     exact_items: pl.Series
     sampled: int
     items: int
+    largest: float
+    expected: float
 
     def as_dict(self) -> dict[str, Any]:
         """For the manifest."""
@@ -52,61 +83,197 @@ class Settled:
             "items": self.items,
             "sampled": self.sampled,
             "rescored": len(self.exact_items),
-            "error_bound": self.noise,
+            "error_bound": float(self.noise["noise"].to_numpy().max(initial=0.0)),
+            "largest_error": self.largest,
+            "risk": RISK,
+            "expected_differences": self.expected,
         }
 
 
 class Judge(Protocol):
-    """Judges the run, those items in float32 that are named, with this noise of a rough sentence.
+    """Judges the run, with the given items in float32 and this noise for the others.
 
-    Gives item, measure, rule, margin, stable, and `error`: what noise may do to that margin.
+    Returns item, measure, rule, margin, stable, and `error`: how far noise may change the margin.
     """
 
     def __call__(self, exact_items: pl.Series, *, noise: float) -> pl.DataFrame: ...
 
 
+@dataclass(frozen=True)
+class Tail:
+    """How often shifts exceed a size: always up to `start`, then ever more rarely."""
+
+    start: float
+    scale: float
+    share: float
+
+    def exceed(self, size: np.ndarray) -> np.ndarray:
+        """The probability of a larger shift than each size."""
+        if self.scale == 0:
+            return np.where(size <= self.start, 1.0, 0.0)
+        beyond = np.maximum(size - self.start, 0.0)
+        return np.where(size <= self.start, 1.0, self.share * np.exp(-beyond / self.scale))
+
+
+UNKNOWN = Tail(np.inf, 0.0, 1.0)
+
+
+def fit_tail(shifts: np.ndarray) -> Tail:
+    """The exponential tail of absolute shifts, its scale at the upper confidence limit.
+
+    The mean of k exponential excesses is distributed as scale / 2k times chi-squared of 2k degrees of
+    freedom, which gives the limit.
+    """
+    from scipy.stats import chi2
+
+    if len(shifts) < TAIL_LEAST:
+        return UNKNOWN
+    largest = np.sort(np.abs(shifts))[::-1]
+    size = round(TAIL_SHARE * len(largest))
+    start = float(largest[size])
+    excess = float((largest[:size] - start).mean())
+    scale = excess * 2 * size / float(chi2.ppf(1 - CONFIDENCE, 2 * size))
+    return Tail(start, scale, (size + 1) / (len(largest) + 1))
+
+
 def settle(
-    items: pl.Series,
+    spreads: pl.DataFrame,
     judge: Judge,
     score_exactly: Callable[[pl.Series, int], None],
     *,
     least: float,
     seed: int,
 ) -> Settled:
-    """Score in float32 whatever could otherwise be judged differently.
+    """Score in float32 every item that could otherwise be judged differently.
 
-    score_exactly: scores these items in float32; it is told the round. least: the noise of float32,
-    below which no bound is believed.
+    spreads: columns item, spread and group, one row per item. score_exactly: scores these items in float32;
+    it is told the round. least: the noise of float32, below which no bound is believed.
     """
+    items = spreads["item"]
     # With a noise of one nat, `error` tells how far one nat carries in each measure.
-    rough = judge(items.clear(), noise=1.0)
+    rough = judge(items.clear(), noise=1.0).filter(pl.col("error") > 0).join(spreads, on="item")
+    rough = rough.with_columns(
+        (pl.col("margin").abs() / (pl.col("error") * pl.col("spread"))).alias("size")
+    ).with_columns(pl.col("size").min().over("item").alias("closest"))
+    sample = waiting = draw_sample(items, seed=seed)
     known = items.clear()
-    waiting = draw_sample(items, seed=seed)
-    sampled = len(waiting)
+    frontiers = dict.fromkeys(spreads["group"].unique(maintain_order=True), 0.0)
     turn = 0
     while True:
         score_exactly(waiting, turn)
         known = pl.concat([known, waiting])
-        noise = max(least, SAFETY * measure_shift(rough, judge(known, noise=1.0), known))
-        unstable = judge(known, noise=noise).filter(~pl.col("stable"))["item"].unique(maintain_order=True)
-        waiting = unstable.filter(~unstable.is_in(known.implode()))
-        if waiting.is_empty():
-            return Settled(noise=noise, exact_items=known, sampled=sampled, items=len(items))
+        shifts = measure_shifts(rough, judge(known, noise=1.0), known)
+        tails = {group: fit_tail(shifts.filter(group=group)["units"].to_numpy()) for group in frontiers}
+        doubtful, expected = find_doubtful(rough, known, tails)
+        if doubtful.is_empty():
+            break
+        if len(doubtful) > STEP_SHARE * len(items):
+            doubtful = doubtful.head((len(doubtful) + 1) // 2)
+        waiting = doubtful["item"]
+        for group, closest in doubtful.select("group", "closest").iter_rows():
+            frontiers[group] = max(frontiers[group], closest)
         turn += 1
-
-
-def measure_shift(rough: pl.DataFrame, exact: pl.DataFrame, known: pl.Series) -> float:
-    """Nats a sentence that explain the largest shift of a margin among the items scored both ways."""
-    both = rough.filter(pl.col("item").is_in(known.implode())).join(
-        exact, on=["item", "measure", "rule"], suffix="_exact"
+    bounds = {
+        group: max(reached, tails[group].start) if tails[group] is not UNKNOWN else reached
+        for group, reached in frontiers.items()
+    }
+    noise = pl.col("spread") * pl.col("group").replace_strict(bounds, return_dtype=pl.Float64)
+    return Settled(
+        noise=spreads.filter(~pl.col("item").is_in(known.implode())).select(
+            "item", noise.clip(lower_bound=least).alias("noise")
+        ),
+        exact_items=known,
+        sampled=len(sample),
+        items=len(items),
+        largest=float(np.abs(shifts["shift"].to_numpy()).max(initial=0.0)),
+        expected=expected,
     )
-    shift = np.abs(both["margin"].to_numpy() - both["margin_exact"].to_numpy())
-    carried = both["error"].to_numpy()
-    return float(np.max(shift[carried > 0] / carried[carried > 0], initial=0.0))
+
+
+def find_doubtful(
+    rough: pl.DataFrame, known: pl.Series, tails: Mapping[str, Tail]
+) -> tuple[pl.DataFrame, float]:
+    """Items still to be scored again, columns item, group and closest, those likeliest to turn first.
+
+    Further, the expected number of verdicts that differ if they are scored again and no others.
+    """
+    left = rough.filter(~pl.col("item").is_in(known.implode()))
+    parts = [
+        part.with_columns(pl.Series("doubt", tails[group].exceed(part["size"].to_numpy()), dtype=pl.Float64))
+        for (group,), part in left.partition_by("group", as_dict=True, maintain_order=True).items()
+    ]
+    if not parts:
+        return left.select("item", "group", "closest"), 0.0
+    each = (
+        pl.concat(parts)
+        .group_by("item", "group", "closest", maintain_order=True)
+        .agg(pl.col("doubt").max().alias("largest"), pl.col("doubt").sum())
+        .sort("largest", "closest", "item", descending=[False, True, False])
+    )
+    doubts = np.cumsum(each["doubt"].to_numpy())
+    trusted = int(np.searchsorted(doubts, RISK, side="right"))
+    doubtful = each[trusted:].reverse().select("item", "group", "closest")
+    return doubtful, float(doubts[trusted - 1]) if trusted else 0.0
+
+
+def measure_shifts(rough: pl.DataFrame, exact: pl.DataFrame, known: pl.Series) -> pl.DataFrame:
+    """Columns item, group, shift (nats of a sentence) and units (of the spread), for these items.
+
+    A pair of equal texts cannot move, and says nothing of the others.
+    """
+    both = rough.filter(pl.col("item").is_in(known.implode())).join(
+        exact.select("item", "measure", "rule", "margin"), on=["item", "measure", "rule"], suffix="_exact"
+    )
+    shift = (pl.col("margin") - pl.col("margin_exact")) / pl.col("error")
+    return both.filter((pl.col("margin") != 0) | (pl.col("margin_exact") != 0)).select(
+        "item", "group", shift.alias("shift"), (shift / pl.col("spread")).alias("units")
+    )
+
+
+SHARED, APART = "shared", "apart"
+
+
+def measure_spreads(
+    requests: pl.DataFrame, prompts: pl.DataFrame, parts: Iterable[pl.DataFrame], *, cancel: bool = True
+) -> pl.DataFrame:
+    """Columns item, spread and group, one row per item in the order of the requests.
+
+    parts: tokens of all requests. cancel: whether the model gives a common beginning the same numbers.
+    spread: the root of the surprisal, in nats, of the tokens that an item's sentences do not share at their
+    beginning; at least 1. group: whether there is such a beginning, behind the same context.
+    """
+    placed = requests.select("request", "item").join(
+        prompts.select("request", "context_text"), on="request", maintain_order="left"
+    )
+    item_of = dict(zip(placed["request"], placed["item"], strict=True))
+    context_of = dict(zip(placed["request"], placed["context_text"], strict=True))
+    waiting = Counter(placed["item"])
+    seen: dict[str, list[tuple[str | None, list[str], list[float | None]]]] = {}
+    found: dict[str, tuple[float, str]] = {}
+    for tokens in parts:
+        for request, pieces, logprobs in tokens.select("request", "tokens", "logprob").iter_rows():
+            item = item_of[request]
+            seen.setdefault(item, []).append((context_of[request], pieces, logprobs))
+            if len(seen[item]) == waiting[item]:
+                found[item] = _spread(seen.pop(item), cancel=cancel)
+    rows = [(item, *found[item]) for item in waiting]
+    return pl.DataFrame(
+        rows, schema={"item": pl.String(), "spread": pl.Float64(), "group": pl.String()}, orient="row"
+    )
+
+
+def _spread(
+    sentences: list[tuple[str | None, list[str], list[float | None]]], *, cancel: bool
+) -> tuple[float, str]:
+    contexts, pieces, logprobs = zip(*sentences, strict=True)
+    columns = zip(*pieces, strict=False) if cancel and len(set(contexts)) == 1 else ()
+    common = [*(len(set(column)) == 1 for column in columns), False].index(False)
+    apart = sum(-value for values in logprobs for value in values[common:] if value is not None)
+    return max(1.0, apart) ** 0.5, SHARED if common else APART
 
 
 def draw_sample(items: pl.Series, *, seed: int) -> pl.Series:
-    """The items that measure the error: some of each run, all of a small one."""
+    """The items that measure the error: a sample, or all items of a small run."""
     size = min(len(items), max(SAMPLE_ITEMS, round(SAMPLE_SHARE * len(items))))
     chosen = np.random.default_rng(seed).choice(len(items), size=size, replace=False)
     return items.gather(np.sort(chosen))

@@ -1,38 +1,64 @@
-"""The judging rules by name: what each reads from tokens, and what it says of them."""
+"""The judging rules by name: how each turns token scores into judgements."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import polars as pl
 
-from felicity.core.contrasts import PAIR, Contrast
+from felicity.core.contrasts import ACCURACY, PAIR, Contrast, Headline
 from felicity.core.engine import EngineInfo
-from felicity.core.errors import NotPossible
-from felicity.core.registry import Registry
+from felicity.core.errors import BadInput, NotPossible
+from felicity.core.registry import BrokenPlugin, Registry
+from felicity.core.schemas import CORRELATIONS
 from felicity.core.units import NATS_PER_BIT
-from felicity.design.crossing import cross_targets
-from felicity.judge.cloze import MAIN, judge_cloze
-from felicity.judge.cloze import MEASURE as CLOZE
-from felicity.judge.contrasts import judge_contrasts
-from felicity.judge.formulas import MEASURE as SURPRISAL
-from felicity.judge.formulas import judge_formulas
-from felicity.judge.ratings import judge_ratings
-from felicity.measures.regions import score_regions
-from felicity.measures.scoring import score_measures
-from felicity.measures.shared import MEASURE as SHARED
-from felicity.measures.shared import score_shared
-from felicity.measures.unigram import Unigram
-from felicity.run.correlations import correlate_ratings
+from felicity.design import cross_targets
+from felicity.judge import CLOZE, MAIN, SURPRISAL, judge_cloze, judge_contrasts, judge_formulas, judge_ratings
+from felicity.measures import SHARED, Unigram, score_measures, score_regions, score_shared
 from felicity.run.precision import Noise
+from felicity.stats import correlate
+
+METHODS = ("pearson", "spearman")
+LEVELS = {"all": None, "phenomenon": "phenomenon", "suite": "suite"}
+# What a rule needs from an engine besides scores.
+NEEDS = {"cloze": "fill"}
+
+
+def correlate_ratings(items: pl.DataFrame, requests: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+    """Rows of CORRELATIONS; r is null if nothing varies or there are fewer than four."""
+    rated = items.select("item", "suite", "phenomenon", "condition", "rating")
+    valued = requests.select("request", "item", "condition").join(scores, on="request")
+    whole = rated.join(valued, on=["item", "condition"], maintain_order="left")
+    rows: list[dict[str, object]] = []
+    for (measure, condition), part in whole.group_by("measure", "condition", maintain_order=True):
+        for level, column in LEVELS.items():
+            groups = [("all", part)] if column is None else _split(part, column)
+            if len(groups) == 1 and column is not None:
+                continue
+            for name, group in groups:
+                shared = {"measure": measure, "condition": condition, "level": level, "name": name}
+                rows += [shared | _correlate(group, method) for method in METHODS]
+    return pl.DataFrame(rows, schema=CORRELATIONS)
+
+
+def _split(part: pl.DataFrame, column: str) -> list[tuple[str, pl.DataFrame]]:
+    return [(str(name), group) for (name,), group in part.group_by(column, maintain_order=True)]
+
+
+def _correlate(group: pl.DataFrame, method: str) -> dict[str, object]:
+    missing = {"method": method, "n": len(group), "r": None, "low": None, "high": None, "p": None}
+    try:
+        found = correlate(group["value"], group["rating"], method=method)  # type: ignore[arg-type]
+    except BadInput:
+        return missing
+    return missing | found.row(0, named=True)
+
 
 Parts = Iterable[pl.DataFrame]
-# What a rule needs of an engine beyond scores.
-NEEDS = {"cloze": "fill"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """All that judging needs besides tokens. noise: by how many nats each sentence's sum may be off."""
+    """All that judging needs besides tokens. noise: the possible error of each sentence's sum, in nats."""
 
     items: pl.DataFrame
     requests: pl.DataFrame
@@ -47,7 +73,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdicts:
-    """Judgements; those of every single prediction where an item has several; further tables by name."""
+    """Judgements; those of every single prediction if an item has several; further tables by name."""
 
     judgements: pl.DataFrame
     predictions: pl.DataFrame | None = None
@@ -58,9 +84,11 @@ class Verdicts:
 class Rule:
     """How stimuli become judgements.
 
-    measures: what is computed when nothing is asked for; fixed: nothing else can be asked for. prepare:
-    further stimuli that the rule needs. exact: a judgement hangs on more than one margin, so that
-    half precision cannot promise it. score: tokens, part by part, into scores.
+    measures: the defaults; fixed: no other measures are possible. needs: what the rule needs from an engine
+    besides scores, such as `fill`. exact: a judgement depends on more than
+    one margin, so that half precision cannot promise it. score: tokens, part by part, into scores.
+    compares: whether whole sentences are compared, so that the audit can check their lengths. headline:
+    how it is reported.
     """
 
     meaning: str
@@ -69,18 +97,31 @@ class Rule:
     measures: tuple[str, ...] = ("lp",)
     fixed: bool = False
     exact: bool = False
+    needs: tuple[str, ...] = ()
+    compares: bool = False
+    headline: Headline = ACCURACY
 
     def choose_measures(self, name: str, asked: tuple[str, ...] | None) -> tuple[str, ...]:
-        """The measures asked for, or the rule's own.
+        """The requested measures, or the rule's own.
 
-        Raises NotPossible where the rule reads one thing only.
+        Raises NotPossible if the rule allows only one measure.
         """
         if asked and self.fixed and asked != self.measures:
-            raise NotPossible(f"The rule '{name}' reads {self.measures[0]} only; leave --measure out.")
+            raise NotPossible(f"The rule '{name}' uses {self.measures[0]} only; omit --measure.")
         return asked or self.measures
 
 
-RULES: Registry[Rule] = Registry("rule")
+def as_rule(given: object) -> Rule:
+    """What an entry point provides.
+
+    Raises TypeError for what is no rule.
+    """
+    if not isinstance(given, Rule):
+        raise TypeError(f"a judging rule is a felicity.run.Rule, not {type(given).__name__}")
+    return given
+
+
+RULES: Registry[Rule] = Registry("rule", accept=as_rule)
 
 
 def _score_measures(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
@@ -114,7 +155,7 @@ def _score_targets(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
 
 def _judge_cloze(case: Case, _: pl.DataFrame, __: Callable[[], Parts]) -> Verdicts:
     if case.fillers is None:
-        raise NotPossible("The rule 'cloze' judges words for blanks; none were asked for.")
+        raise NotPossible("The rule 'cloze' judges words for blanks, but no blanks were filled.")
     single = judge_cloze(case.fillers, targets=case.targets, change=case.change)
     main = single.filter(pl.col("rule") == MAIN)
     return Verdicts(judgements=main, predictions=single, tables={"fillers": case.fillers})
@@ -144,7 +185,12 @@ def _judge_ratings(case: Case, scores: pl.DataFrame, _: Callable[[], Parts]) -> 
 
 RULES.register(
     "contrast",
-    Rule(meaning="one condition above others", score=_score_measures, judge=_judge_contrasts),
+    Rule(
+        meaning="one condition above others",
+        score=_score_measures,
+        judge=_judge_contrasts,
+        compares=True,
+    ),
 )
 RULES.register(
     "shared",
@@ -154,6 +200,7 @@ RULES.register(
         judge=_judge_contrasts,
         measures=(SHARED,),
         fixed=True,
+        compares=True,
     ),
 )
 RULES.register(
@@ -165,53 +212,66 @@ RULES.register(
         measures=(SURPRISAL,),
         fixed=True,
         exact=True,
+        headline=Headline(chance=None, margin="bits"),
     ),
 )
 RULES.register(
     "rating",
-    Rule(meaning="agreement with ratings", score=_score_measures, judge=_judge_ratings, exact=True),
+    Rule(
+        meaning="agreement with ratings",
+        score=_score_measures,
+        judge=_judge_ratings,
+        exact=True,
+        headline=Headline(name="Concordance with ratings", kind="concordance", margin=""),
+    ),
 )
 
 
 RULES.register(
     "cloze",
     Rule(
-        meaning="whether the target is among the likeliest words",
+        meaning="whether the target is among the most probable words",
         score=_score_targets,
         judge=_judge_cloze,
         measures=(CLOZE,),
         fixed=True,
         exact=True,
+        needs=("fill",),
+        headline=Headline(name="Top-5 accuracy", chance=None, margin=""),
     ),
 )
 
 
-def needs(rule: str) -> tuple[str, ...]:
-    """What a rule asks of an engine beyond scores."""
-    return (NEEDS[rule],) if rule in NEEDS else ()
-
-
 def impossible_rules(can: Collection[str]) -> list[str]:
-    """Rules that an engine with these abilities cannot serve."""
-    return [rule for rule, ability in NEEDS.items() if ability not in can]
+    """Rules that an engine with these abilities cannot serve, and those that cannot be loaded."""
+    found = []
+    for name in RULES:
+        try:
+            served = set(RULES[name].needs) <= set(can)
+        except BrokenPlugin:
+            served = False
+        if not served:
+            found.append(name)
+    return found
 
 
 def refuse_impossible(rule: str, info: EngineInfo, *, exact: bool) -> None:
-    """Stop before a rule that the model cannot serve; `exact` says that it is read in float32.
+    """Refuse a rule that the model does not support; `exact` says that it runs in float32.
 
     Raises NotPossible.
     """
     if not exact and RULES[rule].exact:
         raise NotPossible(
-            f"The rule '{rule}' cannot promise float32's verdicts in {info.dtype}; leave --dtype out."
+            f"The rule '{rule}' cannot guarantee the judgements of float32 in {info.dtype}; omit --dtype."
         )
-    if rule in impossible_rules(info.can):
+    missing = [ability for ability in RULES[rule].needs if ability not in info.can]
+    if missing:
         raise NotPossible(
-            f"'{info.name}' cannot {NEEDS[rule]} frames, which the rule '{rule}' needs; leave --rule out for "
-            "one that scores are enough for."
+            f"'{info.name}' cannot {missing[0]} frames, which the rule '{rule}' needs; omit --rule to use "
+            "one that needs only scores."
         )
 
 
 def prepare_items(items: pl.DataFrame, *, cross: bool) -> pl.DataFrame:
-    """Stimuli to be scored: those of the dataset, and frames crossed with targets where the rule asks so."""
+    """Stimuli to score: those of the dataset, and frames crossed with targets if the rule needs them."""
     return cross_targets(items) if cross else items

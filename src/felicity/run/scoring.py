@@ -1,14 +1,15 @@
-"""Prompts and frames into the store: only what is missing, batch by batch, from where it stopped."""
+"""Fill the score cache: only missing prompts and frames, batch by batch."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
 from felicity.core.engine import Engine, Filler
-from felicity.run.store import ScoreStore, frame_keys, prompt_keys
+from felicity.core.progress import Progress, no_progress
+from felicity.run.store import DamagedRows, ScoreStore, frame_keys, prompt_keys
 
-# Called with how many texts are scored, or frames filled, of how many.
-Progress = Callable[[int, int], None]
+SCORING, FILLING = "Scoring", "Filling blanks"
 READ_ROWS = 20_000
 BATCH_FRAMES = 128
 
@@ -26,15 +27,19 @@ def find_missing(store: ScoreStore, prompts: pl.DataFrame) -> pl.DataFrame:
 
 
 def score_missing(
-    engine: Engine, store: ScoreStore, pending: pl.DataFrame, *, progress: Progress | None = None
+    engine: Engine,
+    store: ScoreStore,
+    pending: pl.DataFrame,
+    *,
+    step: str = SCORING,
+    progress: Progress = no_progress,
 ) -> int:
-    """Score what is not in the store, each batch kept before the next begins; how many texts were scored."""
+    """Score what is not in the cache, saving each batch before the next; returns the number scored."""
     key_of = dict(zip(pending["request"].to_list(), prompt_keys(pending), strict=True))
     known = store.has(list(key_of.values()))
     done = {request for request, key in key_of.items() if key in known}
     finished, total = len(done), len(pending)
-    if progress:
-        progress(finished, total)
+    progress(step, finished, total)
     if finished == total:
         return 0
     scored = 0
@@ -43,23 +48,21 @@ def score_missing(
         store.add([key_of[request] for request in requests], tokens)
         scored += len(requests)
         finished += sum(request not in done for request in requests)
-        if progress:
-            progress(finished, total)
+        progress(step, finished, total)
     return scored
 
 
 def fill_missing(
-    engine: Filler, store: ScoreStore, frames: Sequence[str], *, k: int, progress: Progress | None = None
+    engine: Filler, store: ScoreStore, frames: Sequence[str], *, k: int, progress: Progress = no_progress
 ) -> int:
-    """Fill what is not in the store, each batch kept before the next begins; how many frames were filled.
+    """Fill what is not in the cache, saving each batch before the next; returns how many frames were filled.
 
-    Batches are cut over all frames, so that work taken up again gives the very words of unbroken work.
+    Batches are planned over all frames, so that resumed work gives exactly the words of uninterrupted work.
     """
     keys = frame_keys(frames, k=k)
     known = store.has_fillers(keys)
     finished, filled = sum(key in known for key in keys), 0
-    if progress:
-        progress(finished, len(frames))
+    progress(FILLING, finished, len(frames))
     for begin in range(0, len(frames), BATCH_FRAMES):
         part, part_keys = frames[begin : begin + BATCH_FRAMES], keys[begin : begin + BATCH_FRAMES]
         fresh = sum(key not in known for key in part_keys)
@@ -68,33 +71,59 @@ def fill_missing(
         store.add_fillers(part_keys, part, engine.fill(part, k=k))
         filled += len(part)
         finished += fresh
-        if progress:
-            progress(finished, len(frames))
+        progress(FILLING, finished, len(frames))
     return filled
 
 
-def share_progress(progress: Progress | None, *, before: int = 0, after: int = 0) -> Progress | None:
-    """What a step tells, as part of a whole that had so much before it and has so much after it."""
-    if progress is None:
-        return None
-    return lambda done, total: progress(before + done, before + total + after)
+def read_tokens(engine: Engine, store: ScoreStore, prompts: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Rows of TOKENS for every prompt, in order, some thousands at a time.
 
-
-def read_tokens(store: ScoreStore, prompts: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Rows of TOKENS for every prompt, in order, some thousands at a time."""
+    Stored rows that are damaged are scored again, and standard error is told.
+    """
     for part in prompts.iter_slices(READ_ROWS):
-        yield store.read(part["request"].to_list(), prompt_keys(part))
+        keys = prompt_keys(part)
+        try:
+            yield store.read(part["request"].to_list(), keys)
+        except DamagedRows as damage:
+            _tell_damage(store, damage)
+            store.remove(damage.keys)
+            score_missing(engine, store, find_missing(store, part))
+            yield store.read(part["request"].to_list(), keys)
+
+
+def read_words(engine: Filler, store: ScoreStore, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+    """Rows of FILLERS for frames that were filled; damaged rows are filled again."""
+    keys = frame_keys(frames, k=k)
+    try:
+        return store.read_fillers(keys, frames)
+    except DamagedRows as damage:
+        _tell_damage(store, damage)
+        store.remove(damage.keys)
+        fill_missing(engine, store, frames, k=k)
+        return store.read_fillers(keys, frames)
+
+
+def _tell_damage(store: ScoreStore, damage: DamagedRows) -> None:
+    if not store.told_damage:
+        store.told_damage = True
+        sys.stderr.write(
+            f"The score cache {store.path} has damaged rows; they are scored again (here "
+            f"{len(damage.keys)}).\n"
+        )
+
+
+Read = Callable[[pl.DataFrame], Iterator[pl.DataFrame]]
 
 
 def read_mixed(
-    store: ScoreStore, prompts: pl.DataFrame, exact_store: ScoreStore, exact: frozenset[str]
+    read: Read, prompts: pl.DataFrame, read_exact: Read, exact: frozenset[str]
 ) -> Iterator[pl.DataFrame]:
-    """As read_tokens, those of the requests in `exact` from the other store."""
+    """Tokens of every prompt, in order, with the requests in `exact` read by the other function."""
     for part in prompts.iter_slices(READ_ROWS):
         chosen = part["request"].is_in(list(exact))
         frames = [
-            read_tokens(source, rows)
-            for source, rows in ((store, part.filter(~chosen)), (exact_store, part.filter(chosen)))
+            source(rows)
+            for source, rows in ((read, part.filter(~chosen)), (read_exact, part.filter(chosen)))
             if len(rows)
         ]
         found = pl.concat([frame for frames_of in frames for frame in frames_of])

@@ -1,28 +1,33 @@
-"""Token scores and words for blanks on disk, shared between runs: what is asked once is never asked again.
+"""The score cache: token scores and fillers on disk, shared between runs.
 
-One SQLite file per engine key (weights, tokenizer, policy, dtype), so that no model is ever given
-another's numbers. Each batch is one transaction: a kill at any moment loses the batch in flight and
-nothing else. The journal is SQLite's plain one, which also holds on network file systems.
+One SQLite file per engine key (weights, tokenizer, policy, dtype), so that no model ever gets
+another's numbers. Each batch is one transaction: a process killed at any moment loses the current batch and
+nothing else. The journal is SQLite's default, which also works on network file systems. Every row has a
+checksum, in a table of its own so that older files stay readable; a damaged row is detected when it is read.
 """
 
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from felicity.core.engine import EngineInfo
-from felicity.core.errors import FelicityError
+from felicity.core.errors import FelicityError, NotPossible
 from felicity.core.files import cache_folder
 from felicity.core.schemas import FILLERS, TOKENS
 
 KEY_BYTES = 16
 QUERY_KEYS = 500
 BUSY_SECONDS = 60.0
+CHECKSUM_BYTES = 8
+# What rounding may leave above the logarithm of 1.
+ROUNDING = 1e-3
 
 CREATE = """
 CREATE TABLE IF NOT EXISTS engine (info TEXT NOT NULL);
@@ -30,11 +35,12 @@ CREATE TABLE IF NOT EXISTS score (
     key BLOB PRIMARY KEY, tokens TEXT NOT NULL, start BLOB NOT NULL, end BLOB NOT NULL, logprob BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS filler (key BLOB PRIMARY KEY, fillers TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS checksum (key BLOB PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
 """
 
 
 def prompt_keys(prompts: pl.DataFrame) -> list[bytes]:
-    """What each prompt's score is found by: a digest of its context and text."""
+    """The cache key of each prompt: a digest of its context and text."""
     contexts = prompts["context_text"].fill_null("").to_list()
     return [
         hashlib.sha256(f"{len(context)}\0{context}{text}".encode("utf-8", "surrogatepass")).digest()[
@@ -45,23 +51,37 @@ def prompt_keys(prompts: pl.DataFrame) -> list[bytes]:
 
 
 def frame_keys(frames: Sequence[str], *, k: int) -> list[bytes]:
-    """What the k likeliest words for each frame are found by."""
+    """The cache keys of the k most probable words for each frame."""
     return [
         hashlib.sha256(f"{k}\0{frame}".encode("utf-8", "surrogatepass")).digest()[:KEY_BYTES]
         for frame in frames
     ]
 
 
+class DamagedRows(FelicityError):
+    """Rows of the score cache that are not what was stored, by their keys."""
+
+    def __init__(self, path: Path | None, keys: Sequence[bytes]) -> None:
+        self.keys = frozenset(keys)
+        super().__init__(
+            f"{len(keys)} rows of the score cache {path} are damaged; remove that file and run again."
+        )
+
+
 class ScoreStore:
-    """Scores of one engine by prompt, and its words for blanks by frame."""
+    """Scores of one engine by prompt, and its fillers by frame."""
 
     def __init__(self, path: Path | None, info: EngineInfo) -> None:
-        """Open or make the store at `path`; without a path it lives in memory."""
-        self._path = path
+        """Open or create the cache at `path`; without a path it is in memory."""
+        self.path = path
+        # Whether the user has been told of damaged rows.
+        self.told_damage = False
         with self._errors():
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path or ":memory:", timeout=BUSY_SECONDS)
+            # A damaged text is found by its checksum, not by an error of decoding.
+            self._database.text_factory = bytes
             self._database.executescript(CREATE)
             with self._database:
                 if not self._database.execute("SELECT 1 FROM engine").fetchone():
@@ -69,15 +89,15 @@ class ScoreStore:
 
     @classmethod
     def shared(cls, info: EngineInfo) -> "ScoreStore":
-        """The user's store for this engine, shared between runs."""
+        """The user's cache for this engine, shared between runs."""
         return cls(cache_folder() / "scores" / f"{info.key}.sqlite", info)
 
     def has(self, keys: Sequence[bytes]) -> set[bytes]:
-        """Those of the keys that are scored already."""
+        """The keys that are already scored."""
         return self._has("score", keys)
 
     def has_fillers(self, keys: Sequence[bytes]) -> set[bytes]:
-        """Those of the keys whose frames are filled already."""
+        """The keys whose frames are already filled."""
         return self._has("filler", keys)
 
     def _has(self, table: str, keys: Sequence[bytes]) -> set[bytes]:
@@ -89,30 +109,31 @@ class ScoreStore:
         return found
 
     def add_fillers(self, keys: Sequence[bytes], frames: Sequence[str], fillers: pl.DataFrame) -> None:
-        """Keep the words for a batch of frames, in one transaction; what is there already stays."""
+        """Save the fillers of a batch of frames, in one transaction; existing entries stay."""
         by_frame = fillers.partition_by("frame", as_dict=True)
         rows = [
             (key, json.dumps(by_frame[(frame,)].drop("frame").to_dict(as_series=False)))
             for key, frame in zip(keys, frames, strict=True)
         ]
-        with self._errors(), self._database:
-            self._database.executemany("INSERT OR IGNORE INTO filler VALUES (?, ?)", rows)
+        self._insert("filler", rows)
 
     def read_fillers(self, keys: Sequence[bytes], frames: Sequence[str]) -> pl.DataFrame:
-        """Rows of FILLERS for these frames, in their order; all keys must be in the store."""
-        found: dict[bytes, str] = {}
-        with self._errors():
-            for part in _parts(list(dict.fromkeys(keys))):
-                query = f"SELECT key, fillers FROM filler WHERE key IN ({_marks(part)})"
-                found.update(self._database.execute(query, part))
-        tables = [
-            pl.DataFrame({"frame": frame} | json.loads(found[key]), schema=FILLERS)
-            for key, frame in zip(keys, frames, strict=True)
-        ]
+        """Rows of FILLERS for these frames, in their order; all keys must be in the cache.
+
+        Raises DamagedRows.
+        """
+        found = self._select("filler", "fillers", keys)
+        try:
+            tables = [
+                pl.DataFrame({"frame": frame} | json.loads(found[key][0]), schema=FILLERS)
+                for key, frame in zip(keys, frames, strict=True)
+            ]
+        except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
+            raise DamagedRows(self.path, keys) from error
         return pl.concat(tables) if tables else pl.DataFrame(schema=FILLERS)
 
     def add(self, keys: Sequence[bytes], tokens: pl.DataFrame) -> None:
-        """Keep a scored batch, in one transaction; what is there already stays."""
+        """Save a scored batch, in one transaction; existing entries stay."""
         rows = [
             (
                 key,
@@ -123,23 +144,33 @@ class ScoreStore:
             )
             for key, row in zip(keys, tokens.iter_rows(named=True), strict=True)
         ]
-        with self._errors(), self._database:
-            self._database.executemany("INSERT OR IGNORE INTO score VALUES (?, ?, ?, ?, ?)", rows)
+        above = (tokens["logprob"].list.max().fill_null(0.0) > ROUNDING).any()
+        if above:
+            raise NotPossible("The model gave a log-probability above 0, which is none; nothing was stored.")
+        self._insert("score", rows)
 
     def read(self, requests: Sequence[str], keys: Sequence[bytes]) -> pl.DataFrame:
-        """Rows of TOKENS for these requests, in their order; all keys must be in the store."""
-        found: dict[bytes, tuple[str, bytes, bytes, bytes]] = {}
-        with self._errors():
-            for part in _parts(list(dict.fromkeys(keys))):
-                query = f"SELECT key, tokens, start, end, logprob FROM score WHERE key IN ({_marks(part)})"
-                found.update((row[0], row[1:]) for row in self._database.execute(query, part))
+        """Rows of TOKENS for these requests, in their order; all keys must be in the cache.
+
+        Raises DamagedRows if a row is not what was stored or cannot be a score.
+        """
+        found = self._select("score", "tokens, start, end, logprob", keys)
         rows = [found[key] for key in keys]
+        try:
+            tokens = self._build(requests, rows)
+        except (ValueError, TypeError, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
+            raise DamagedRows(self.path, self._find_unreadable(found)) from error
+        impossible = _find_impossible(tokens)
+        if impossible.any():
+            raise DamagedRows(self.path, [keys[place] for place in impossible.arg_true()])
+        return tokens
+
+    def _build(self, requests: Sequence[str], rows: Sequence[tuple[bytes, ...]]) -> pl.DataFrame:
+        texts = pl.Series([row[0].decode() for row in rows], dtype=pl.String)
         return pl.DataFrame(
             {
                 "request": list(requests),
-                "tokens": pl.Series([row[0] for row in rows], dtype=pl.String).str.json_decode(
-                    TOKENS["tokens"]
-                ),
+                "tokens": texts.str.json_decode(TOKENS["tokens"]),
                 "start": _unpack([row[1] for row in rows], "<u4"),
                 "end": _unpack([row[2] for row in rows], "<u4"),
                 "logprob": _unpack([row[3] for row in rows], "<f4").list.eval(pl.element().fill_nan(None)),
@@ -147,8 +178,59 @@ class ScoreStore:
             schema=TOKENS,
         )
 
+    def remove(self, keys: Collection[bytes]) -> None:
+        """Forget what is stored by these keys, in one transaction."""
+        rows = [[key] for key in keys]
+        with self._errors(), self._database:
+            for table in ("score", "filler", "checksum"):
+                self._database.executemany(f"DELETE FROM {table} WHERE key = ?", rows)
+
+    def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Rows that are not there yet, each with its checksum."""
+        # A row that is there already may lack a checksum, and must not get another row's.
+        known = self._has(table, [row[0] for row in rows])
+        fresh = sorted({row[0]: row for row in reversed(rows) if row[0] not in known}.values())
+        if not fresh:
+            return
+        marks = ", ".join("?" * len(fresh[0]))
+        with self._errors(), self._database:
+            # Another process may have been quicker; then its row and its checksum stay.
+            self._database.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", fresh)
+            self._database.executemany(
+                "INSERT OR IGNORE INTO checksum VALUES (?, ?)", [(row[0], _checksum(row)) for row in fresh]
+            )
+
+    def _select(self, table: str, columns: str, keys: Sequence[bytes]) -> dict[bytes, tuple[Any, ...]]:
+        """The stored columns by key.
+
+        Raises DamagedRows where a row is not what was stored.
+        """
+        found: dict[bytes, tuple[Any, ...]] = {}
+        damaged: list[bytes] = []
+        query = f"SELECT key, {columns}, digest FROM {table} LEFT JOIN checksum USING (key) WHERE key IN"
+        with self._errors():
+            for part in _parts(list(dict.fromkeys(keys))):
+                for row in self._database.execute(f"{query} ({_marks(part)})", part):
+                    # Rows of older versions have no checksum.
+                    if row[-1] is not None and row[-1] != _checksum(row[:-1]):
+                        damaged.append(row[0])
+                    found[row[0]] = row[1:-1]
+        lost = [key for key in keys if key not in found]
+        if damaged or lost:
+            raise DamagedRows(self.path, [*damaged, *lost])
+        return found
+
+    def _find_unreadable(self, found: Mapping[bytes, tuple[Any, ...]]) -> list[bytes]:
+        unreadable = []
+        for key, row in found.items():
+            try:
+                self._build([""], [row])
+            except (ValueError, TypeError, AttributeError, pl.exceptions.PolarsError):
+                unreadable.append(key)
+        return unreadable or list(found)
+
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
     @contextmanager
@@ -157,7 +239,7 @@ class ScoreStore:
             yield
         except (sqlite3.Error, OSError) as error:
             raise FelicityError(
-                f"Cannot use the score cache {self._path}: {str(error).lower()}; free the disk, remove that "
+                f"Cannot use the score cache {self.path}: {str(error).lower()}; free space, remove that "
                 "file, or set FELICITY_CACHE to another folder."
             ) from error
 
@@ -171,11 +253,30 @@ def _marks(part: Sequence[bytes]) -> str:
     return ",".join("?" * len(part))
 
 
+def _checksum(row: Sequence[Any]) -> bytes:
+    """A digest of a row's key and content, and of where one column ends and the next begins."""
+    cells = [cell.encode() if isinstance(cell, str) else cell for cell in row]
+    try:
+        content = b"".join([repr(list(map(len, cells))).encode(), *cells])
+    except TypeError:  # damage has made a number of a cell
+        return b""
+    return hashlib.blake2b(content, digest_size=CHECKSUM_BYTES).digest()
+
+
+def _find_impossible(tokens: pl.DataFrame) -> pl.Series:
+    """Which rows cannot be scores: lists of different length, or log-probabilities above 0."""
+    sizes = [pl.col(name).list.len() for name in ("tokens", "start", "end", "logprob")]
+    unequal = pl.any_horizontal(*(size != sizes[0] for size in sizes[1:]))
+    above = pl.col("logprob").list.max().fill_null(0.0) > ROUNDING
+    return tokens.select(unequal | above).to_series()
+
+
 def _unpack(blobs: list[bytes], dtype: str) -> pl.Series:
     """Blobs of numbers as one list column, without a Python object per number."""
-    import pyarrow as pa
-
     width = np.dtype(dtype).itemsize
-    offsets = np.concatenate([[0], np.cumsum([len(blob) // width for blob in blobs])]).astype(np.int64)
+    places = np.arange(len(blobs))
     values = np.frombuffer(b"".join(blobs), dtype=dtype)
-    return pl.Series(pl.from_arrow(pa.LargeListArray.from_arrays(offsets, values)))
+    row = np.repeat(places, [len(blob) // width for blob in blobs])
+    lists = pl.DataFrame({"row": row, "value": values}).group_by("row", maintain_order=True).agg("value")
+    whole = pl.DataFrame({"row": places}).join(lists, on="row", how="left", maintain_order="left")["value"]
+    return whole.fill_null(pl.Series([[]], dtype=whole.dtype).first()) if whole.null_count() else whole

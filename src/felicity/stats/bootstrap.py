@@ -1,17 +1,18 @@
-"""Bootstrap intervals of paired differences, by item or by suite.
+"""The bootstrap: clusters drawn again, and intervals of paired differences by item or by suite.
 
-The bootstrap gives the standard error; Student's t with one degree of freedom less than there are
-independent units gives the reach, so that few suites make wide intervals.
+The bootstrap gives the standard error; Student's t with one degree of freedom fewer than there are
+independent units gives the critical value, so that few suites make wide intervals.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats
 
 from felicity.core.errors import BadInput
 from felicity.stats.frames import Codes, Vector
-from felicity.stats.pairing import Pairs
+from felicity.stats.paired_tests import Pairs
 
 DRAWS = 5_000
 CHUNK = 500
@@ -29,8 +30,21 @@ class Interval:
     units: int
 
 
+def draw_clusters(count: int, *, seed: int, draws: int = DRAWS) -> Codes:
+    """The clusters of every draw, one row each: the one way in which felicity resamples clusters."""
+    return np.random.default_rng(seed).integers(count, size=(draws, count))
+
+
+@lru_cache(maxsize=8)
+def count_draws(count: int, *, seed: int, draws: int = DRAWS) -> Vector:
+    """How often each cluster is in each draw, one row per draw."""
+    chosen = draw_clusters(count, seed=seed, draws=draws)
+    flat = (np.arange(draws)[:, None] * count + chosen).ravel()
+    return np.bincount(flat, minlength=draws * count).reshape(draws, count).astype(np.float64)
+
+
 def bootstrap_difference(pairs: Pairs, *, level: float = 0.95, draws: int = DRAWS, seed: int = 0) -> Interval:
-    """Interval of the difference in accuracy; whole clusters are drawn again where there are any.
+    """Interval of the difference in accuracy; whole clusters are resampled if there are any.
 
     Raises BadInput for fewer than two items or clusters.
     """
@@ -45,30 +59,36 @@ def bootstrap_mean(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Interval:
-    """Interval of a mean over items, drawn again singly or by cluster."""
-    if clusters is None:
-        sums, sizes, times = _distinct(values)
-    else:
-        sums = np.bincount(clusters, values).astype(np.float64)
-        sizes = np.bincount(clusters).astype(np.float64)
-        times = np.ones(len(sums))
-    units = int(times.sum())
+    """Interval of a mean over items, resampled singly or by cluster."""
+    units = len(values) if clusters is None else int(clusters.max(initial=-1)) + 1
     if units < 2:
         raise BadInput("A bootstrap needs at least two items, or two clusters of items.")
-    rng = np.random.default_rng(seed)
-    means = []
-    for start in range(0, draws, CHUNK):
-        counts = rng.multinomial(units, times / units, size=min(CHUNK, draws - start))
-        means.append((counts @ sums) / (counts @ sizes))
-    # A bootstrap's variance is that of the sample, short by a factor of (k - 1) / k.
-    se = float(np.concatenate(means).std() * np.sqrt(units / (units - 1)))
+    if clusters is None:
+        means = _draw_items(values, seed=seed, draws=draws)
+    else:
+        times = count_draws(units, seed=seed, draws=draws)
+        means = (times @ np.bincount(clusters, values)) / (times @ np.bincount(clusters))
+    # A bootstrap's variance is that of the sample, too small by a factor of (k - 1) / k.
+    se = float(means.std() * np.sqrt(units / (units - 1)))
     estimate = float(values.mean())
     reach = float(stats.t.ppf(0.5 + level / 2.0, units - 1)) * se
     return Interval(estimate, se, estimate - reach, estimate + reach, units)
 
 
+def _draw_items(values: Vector, *, seed: int, draws: int) -> Vector:
+    """The mean of each draw of single items."""
+    sums, sizes, times = _distinct(values)
+    units = int(times.sum())
+    rng = np.random.default_rng(seed)
+    means = []
+    for start in range(0, draws, CHUNK):
+        counts = rng.multinomial(units, times / units, size=min(CHUNK, draws - start))
+        means.append((counts @ sums) / (counts @ sizes))
+    return np.concatenate(means)
+
+
 def _distinct(values: Vector) -> tuple[Vector, Vector, Vector]:
-    """Equal items are drawn together: their number is what a draw changes."""
+    """Equal items are resampled together, since only their number changes."""
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) > DISTINCT_UP_TO:
         return values, np.ones(len(values)), np.ones(len(values))

@@ -1,10 +1,12 @@
-"""Correlations with intervals: Pearson, Spearman, Kendall, point-biserial; attenuation by reliability.
+"""Correlations with intervals, and tests of whether one measure correlates more strongly than another.
 
-Intervals are Fisher's on the z scale, with the standard errors of Bonett & Wright (2000) for Spearman
-and of Fieller, Hartley & Pearson (1957) for Kendall, or bias-corrected bootstrap intervals over pairs.
+Two models scored on the same sentences give dependent correlations with the ratings. Williams'
+t (1959) is the recommended test if they share a variable, Steiger's Z (1980) works on Fisher's scale;
+if they share none, Steiger's Z uses all six correlations.
+Reference: Steiger (1980), Psychological Bulletin 87.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -88,7 +90,7 @@ def fisher_interval(
 
 
 def disattenuate(r: float, reliability_x: float, reliability_y: float = 1.0) -> float:
-    """The correlation there would be without measurement error (Spearman 1904).
+    """The correlation corrected for measurement error (Spearman 1904).
 
     >>> round(disattenuate(0.4, 0.8, 0.5), 4)
     0.6325
@@ -99,7 +101,7 @@ def disattenuate(r: float, reliability_x: float, reliability_y: float = 1.0) -> 
 
 
 def attenuate(r: float, reliability_x: float, reliability_y: float = 1.0) -> float:
-    """The correlation that measurement error leaves of a true one: the ceiling of what can be found."""
+    """A true correlation reduced by measurement error: the largest that can be observed."""
     return r * _root_reliability(reliability_x, reliability_y)
 
 
@@ -131,10 +133,83 @@ def _bootstrap_interval(
 
 
 def _coefficient(a: Vector, b: Vector, method: str) -> float:
-    """The coefficient alone, without the test that a bootstrap has no use for."""
+    """The coefficient alone, without the test, which a bootstrap does not need."""
     if method == "kendall":
         return float(stats.kendalltau(a, b)[0])
     if method == "spearman":
         a, b = stats.rankdata(a), stats.rankdata(b)
     a, b = a - a.mean(), b - b.mean()
     return float(a @ b / np.sqrt((a @ a) * (b @ b)))
+
+
+def compare_correlations(target: Values, first: Values, second: Values) -> pl.DataFrame:
+    """Is r(target, first) different from r(target, second)? One row per test.
+
+    Columns: test, r_first, r_second, r_between, statistic, df, p, n.
+
+    Raises BadInput for vectors of unequal length or without variation.
+    """
+    a, b = check_pairs(target, first)
+    _, c = check_pairs(target, second)
+    r = np.corrcoef([a, b, c])
+    first_r, second_r, between = float(r[0, 1]), float(r[0, 2]), float(r[1, 2])
+    t, df, p_williams = williams_t(first_r, second_r, between, len(a))
+    z, p_steiger = steiger_z(first_r, second_r, between, len(a))
+    shared = {"r_first": first_r, "r_second": second_r, "r_between": between}
+    return pl.DataFrame(
+        [
+            {"test": "williams", **shared, "statistic": t, "df": df, "p": p_williams, "n": len(a)},
+            {"test": "steiger", **shared, "statistic": z, "df": None, "p": p_steiger, "n": len(a)},
+        ]
+    )
+
+
+def williams_t(r12: float, r13: float, r23: float, n: int) -> tuple[float, int, float]:
+    """Williams' t of r12 against r13, which share variable 1: t, df, two-sided p."""
+    _check(n, {"r12": r12, "r13": r13, "r23": r23})
+    determinant = 1.0 - r12**2 - r13**2 - r23**2 + 2.0 * r12 * r13 * r23
+    mean = (r12 + r13) / 2.0
+    spread = 2.0 * determinant * (n - 1) / (n - 3) + mean**2 * (1.0 - r23) ** 3
+    if spread <= 0:
+        raise BadInput("The three correlations leave no residual variance; the two measures are the same.")
+    t = (r12 - r13) * float(np.sqrt((n - 1) * (1.0 + r23) / spread))
+    return t, n - 3, float(2.0 * stats.t.sf(abs(t), n - 3))
+
+
+def steiger_z(r12: float, r13: float, r23: float, n: int) -> tuple[float, float]:
+    """Steiger's Z of r12 against r13, which share variable 1: Z, two-sided p."""
+    _check(n, {"r12": r12, "r13": r13, "r23": r23})
+    mean = (r12 + r13) / 2.0
+    inner = r23 * (1.0 - 2.0 * mean**2) - 0.5 * mean**2 * (1.0 - 2.0 * mean**2 - r23**2)
+    return _z(r12, r13, inner / (1.0 - mean**2) ** 2, n)
+
+
+def steiger_z_apart(
+    r12: float, r34: float, r13: float, r14: float, r23: float, r24: float, n: int
+) -> tuple[float, float]:
+    """Steiger's Z of r12 against r34, which share no variable: Z, two-sided p."""
+    _check(n, {"r12": r12, "r34": r34, "r13": r13, "r14": r14, "r23": r23, "r24": r24})
+    mean = (r12 + r34) / 2.0
+    products = (
+        (r13 - mean * r23) * (r24 - r23 * mean)
+        + (r14 - r13 * mean) * (r23 - mean * r13)
+        + (r13 - r14 * mean) * (r24 - mean * r14)
+        + (r14 - mean * r24) * (r23 - r24 * mean)
+    )
+    return _z(r12, r34, products / 2.0 / (1.0 - mean**2) ** 2, n)
+
+
+def _z(first: float, second: float, covariance: float, n: int) -> tuple[float, float]:
+    spread = 2.0 - 2.0 * covariance
+    if spread <= 0:
+        raise BadInput("The two correlations are of the same measure.")
+    z = float((np.arctanh(first) - np.arctanh(second)) * np.sqrt((n - 3) / spread))
+    return z, float(2.0 * stats.norm.sf(abs(z)))
+
+
+def _check(n: int, correlations: Mapping[str, float]) -> None:
+    if n < 4:
+        raise BadInput(f"{n} pairs are too few to compare correlations; at least 4 are needed.")
+    for name, value in correlations.items():
+        if not -1.0 < value < 1.0:
+            raise BadInput(f"The correlation {name} is {value:g}; it must lie strictly between -1 and 1.")

@@ -1,11 +1,4 @@
-"""Power of McNemar's test for two models on the same items, exactly.
-
-With p1 the chance that only the first model is right on an item and p2 that only the second is, the
-number of discordant items is binomial, and so is its split given the number. Power is the chance that
-the two-sided test rejects with the right sign; Type M is how much a significant difference exaggerates
-the true one, Type S how often it has the wrong sign.
-References: Card et al. (2020), With Little Power Comes Great Responsibility; Gelman & Carlin (2014).
-"""
+"""Power of McNemar's test: of a given number of items, and the items that a comparison needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +8,19 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from felicity.core.errors import BadInput
+from felicity.core.errors import BadInput, NotPossible
 from felicity.stats.frames import Codes
-from felicity.stats.pairing import Pairs
+from felicity.stats.paired_tests import Pairs
 from felicity.stats.wording import say_number, say_share
 
 NEGLIGIBLE = 1e-12
+MOST_ITEMS = 10_000_000
+WINDOW = 0.05
 
 
 @dataclass(frozen=True)
 class Power:
-    """What a comparison on n items can show. Type M and S are NaN where nothing is ever significant."""
+    """The power of a comparison on n items. Type M and S are NaN if nothing can be significant."""
 
     n: int
     only_first: float
@@ -54,7 +49,7 @@ def power_mcnemar(
     >>> round(power_mcnemar(165 / 1500, 121 / 1500, 1500).power, 3)
     0.722
 
-    Raises BadInput for shares that are no probabilities or equal: with no difference, no power.
+    Raises BadInput for shares that are not probabilities, or that are equal.
     """
     check_shares(only_first, only_second, n, alpha)
     total, large = only_first + only_second, max(only_first, only_second)
@@ -85,7 +80,7 @@ def power_mcnemar(
 
 
 def power_of_pairs(pairs: Pairs, *, n: int | None = None, alpha: float = 0.05, mid: bool = False) -> Power:
-    """Power if the truth were as two runs have it, at their own or another number of items."""
+    """Power if two runs show the truth, at their own or another number of items."""
     only_first, only_second = pairs.discordant
     return power_mcnemar(only_first / pairs.n, only_second / pairs.n, n or pairs.n, alpha=alpha, mid=mid)
 
@@ -129,25 +124,25 @@ def critical_counts(counts: Codes, alpha: float, *, mid: bool = False) -> Codes:
         tail = stats.binom.cdf(guess, counts, 0.5)
         if mid:
             tail = tail - 0.5 * stats.binom.pmf(guess, counts, 0.5)
-        # A hair of slack, for cdf(k) equal to alpha / 2 up to rounding counts as significant.
+        # A small tolerance, so that cdf(k) equal to alpha / 2 up to rounding counts as significant.
         guess = np.where((guess >= 0) & (2.0 * tail > alpha * (1.0 + 1e-12)), guess - 1, guess)
     return np.asarray(np.maximum(guess, -1))
 
 
 def check_shares(only_first: float, only_second: float, n: int, alpha: float) -> None:
-    """Refuse what is no comparison.
+    """Refuse impossible shares, counts and levels.
 
     Raises BadInput.
     """
     if min(only_first, only_second) < 0 or only_first + only_second > 1.0 + 1e-12:
         raise BadInput(
-            f"Discordant shares of {only_first:g} and {only_second:g} are no probabilities; "
+            f"Discordant shares of {only_first:g} and {only_second:g} are not probabilities; "
             f"they must be at least 0 and sum to at most 1."
         )
     if only_first == only_second:
-        raise BadInput("The two models differ by nothing, so there is no effect to have power for.")
+        raise BadInput("The two models do not differ, so there is no effect to detect.")
     if n < 1:
-        raise BadInput(f"{n} items are none; give at least 1.")
+        raise BadInput(f"The number of items is {n}; give at least 1.")
     if not 0.0 < alpha < 1.0:
         raise BadInput(f"alpha is {alpha:g}; choose a level between 0 and 1, such as 0.05.")
 
@@ -171,3 +166,110 @@ def describe_power(power: Power) -> str:
 def _likely_counts(n: int, total: float) -> Codes:
     low, high = stats.binom.ppf([NEGLIGIBLE, 1.0 - NEGLIGIBLE], n, total)
     return np.arange(max(0, int(low) - 1), min(n, int(high) + 1) + 1)
+
+
+def items_needed(
+    only_first: float, only_second: float, *, power: float = 0.8, alpha: float = 0.05, mid: bool = False
+) -> int:
+    """The smallest number of items at which power reaches the goal and stays there.
+
+    Power rises in a saw-tooth, as an exact test's level does; a number that reaches the goal only at
+    the tip of a tooth is skipped (the next 5% of sizes are checked).
+
+    Raises BadInput for an impossible goal, NotPossible if millions of items are not enough.
+    """
+    check_shares(only_first, only_second, 1, alpha)
+    _check_power(power)
+
+    def enough(n: int) -> bool:
+        return power_mcnemar(only_first, only_second, n, alpha=alpha, mid=mid).power >= power
+
+    high = 8
+    while not enough(high):
+        high *= 2
+        if high > MOST_ITEMS:
+            raise NotPossible(
+                "More than ten million items would be needed; the difference is too small to show."
+            )
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    # Bisection ends on some tooth; continue to the last size in the window that still falls short.
+    start, end = int(high * (1.0 - WINDOW)), int(high * (1.0 + WINDOW)) + 10
+    step = max(1, (end - start) // 400)
+    short = [n for n in range(start, end + 1, step) if n >= 1 and not enough(n)]
+    if not short:
+        return max(1, start)
+    last = max(short)
+    return next(n for n in range(last + 1, last + step + 1) if enough(n))
+
+
+def smallest_difference(
+    n: int, discordant: float, *, power: float = 0.8, alpha: float = 0.05, mid: bool = False
+) -> Power:
+    """The smallest true difference that n items show with the given power.
+
+    discordant: share of items on which the models disagree; the difference cannot be larger.
+
+    Raises NotPossible if even a difference of all discordant items would not be detected.
+    """
+    _check_power(power)
+    if not 0.0 < discordant <= 1.0:
+        raise BadInput(f"A discordant share of {discordant:g} is not between 0 and 1.")
+
+    def at(difference: float) -> Power:
+        shares = (discordant + difference) / 2.0, (discordant - difference) / 2.0
+        return power_mcnemar(*shares, n, alpha=alpha, mid=mid)
+
+    if at(discordant).power < power:
+        raise NotPossible(
+            f"With {n} items and {discordant:g} of them discordant no difference is detected with power "
+            f"{power:g}; use more items."
+        )
+    low, high = 0.0, discordant
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if at(middle).power >= power else (middle, high)
+    return at(high)
+
+
+def simulate_power(
+    only_first: float,
+    only_second: float,
+    n: int,
+    *,
+    alpha: float = 0.05,
+    trials: int = 10_000,
+    seed: int = 0,
+    mid: bool = False,
+) -> Power:
+    """Power by simulation, as Card et al. (2020) compute it: a check on the exact sum.
+
+    Each trial samples the table of n items and tests it.
+    """
+    check_shares(only_first, only_second, n, alpha)
+    rng = np.random.default_rng(seed)
+    tables = rng.multinomial(
+        n, [only_first, only_second, max(0.0, 1.0 - only_first - only_second)], size=trials
+    )
+    counts = tables[:, 0] + tables[:, 1]
+    significant = np.minimum(tables[:, 0], tables[:, 1]) <= critical_counts(counts, alpha, mid=mid)
+    differences = (tables[:, 0] - tables[:, 1]) / n
+    true = only_first - only_second
+    right = significant & (np.sign(differences) == np.sign(true))
+    any_found = bool(significant.any())
+    return Power(
+        n=n,
+        only_first=only_first,
+        only_second=only_second,
+        alpha=alpha,
+        power=float(right.mean()),
+        type_m=float(np.abs(differences[significant]).mean() / abs(true)) if any_found else float("nan"),
+        type_s=float((~right[significant]).mean()) if any_found else float("nan"),
+    )
+
+
+def _check_power(power: float) -> None:
+    if not 0.0 < power < 1.0:
+        raise BadInput(f"A power of {power:g} is not between 0 and 1; 0.8 is customary.")

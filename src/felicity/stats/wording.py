@@ -1,4 +1,4 @@
-"""Numbers in sentences, the way papers print them."""
+"""Numbers in sentences, as printed in papers."""
 
 from math import isfinite
 
@@ -39,7 +39,7 @@ def say_share(share: float) -> str:
 
 
 def say_df(df: float) -> str:
-    """Degrees of freedom: whole where they are, else one decimal.
+    """Degrees of freedom: as an integer if they are whole, else with one decimal.
 
     >>> say_df(17.0000003), say_df(12.34)
     ('17', '12.3')

@@ -1,1 +1,1 @@
-"""Whole studies: the rooms in order, one short file each."""
+"""Whole studies: plan, analysis and report sections of each in one package."""

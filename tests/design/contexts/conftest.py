@@ -12,8 +12,8 @@ import pytest
 from felicity.core.schemas import ITEMS
 from felicity.data.catalogue import read_dataset
 from felicity.design.contexts.conditions import find_sides
-from felicity.design.contexts.counting import Count
-from felicity.design.contexts.pool import build_pool
+from felicity.design.contexts.growth import Count
+from felicity.design.contexts.sentence_pools import build_pool
 
 WORDS = ("cat", "dog", "horse", "cow", "hen", "goose", "sheep", "goat", "pig", "duck", "mule")
 
@@ -68,7 +68,7 @@ def gpt2_count(published: Callable[[str], Path]) -> Count:
 @pytest.fixture(scope="session")
 def published_ground(published: Callable[[str], Path]) -> Callable[[str, str | None], Ground]:
     """The whole of a published dataset, and WikiText."""
-    from felicity.design.contexts.sentences import read_text_file
+    from felicity.design.contexts.sentence_pools import read_text_file
 
     unrelated = tuple(read_text_file(published("wikitext103/wiki.test.raw.gz")))
 

@@ -11,7 +11,7 @@ from felicity.core.errors import BadInput
 from felicity.core.schemas import ITEMS
 from felicity.data.catalogue import read_dataset
 from felicity.design.contexts.conditions import Rule, find_sides, read_rules
-from felicity.design.contexts.pool import build_pool
+from felicity.design.contexts.sentence_pools import build_pool
 
 
 def make_items(*rows: tuple[str, str, str, str]) -> pl.DataFrame:
@@ -88,10 +88,10 @@ def test_a_rule_that_names_a_condition_that_is_not_there_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x = ", "rules.toml is no TOML file"),
+        ("x = ", "rules.toml is not a TOML file"),
         ("x = 1", r"rules.toml has no \[\[suites\]\]"),
-        ('[[suites]]\nnames = ["a"]\nacceptable = ["x"]', "'unacceptable' of a .* must be a list"),
-        ('[[suites]]\nnames = ["a"]\nacceptable = ["x"]\nunacceptable = ["x"]', "'x' stands on both sides"),
+        ('[[suites]]\nnames = ["a"]\nacceptable = ["x"]', "'unacceptable' of a .* must be a non-empty list"),
+        ('[[suites]]\nnames = ["a"]\nacceptable = ["x"]\nunacceptable = ["x"]', "'x' is on both sides"),
     ],
 )
 def test_a_file_of_rules_that_cannot_be_used_is_refused(tmp_path: Path, text: str, message: str) -> None:

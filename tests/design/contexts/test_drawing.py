@@ -14,12 +14,11 @@ from felicity.core.errors import BadInput, UnknownName
 from felicity.core.ids import fingerprint
 from felicity.core.schemas import check_schema
 from felicity.core.sweep import FROM_KINDS, KINDS, SWEEP_CONTEXTS
-from felicity.data.sample import sample_items
-from felicity.design.contexts.counting import LEAD, Count
-from felicity.design.contexts.drawing import Contexts, draw_contexts, shuffle
-from felicity.design.contexts.joining import join_sentences, sentence_key
+from felicity.data.catalogue import sample_items
+from felicity.design.contexts.drawing import Contexts, describe_short, draw_contexts, shuffle
+from felicity.design.contexts.growth import LEAD, Count
 from felicity.design.contexts.plan import ContextPlan, assign_groups
-from felicity.design.contexts.tables import describe_short
+from felicity.design.contexts.sentence_pools import join_sentences, sentence_key
 from tests.design.contexts.conftest import Ground, count_words, make_ground
 
 ALL_KINDS = (*KINDS, *FROM_KINDS)
@@ -281,7 +280,12 @@ def test_a_shuffle_puts_every_number_everywhere_alike() -> None:
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("dataset", "rule", "per_suite"),
-    [("blimp", None, None), ("blimp", None, 2), ("syntaxgym", None, 4), ("crows_pairs", "less", None)],
+    [
+        pytest.param("blimp", None, None, marks=pytest.mark.slow),
+        pytest.param("blimp", None, 2, marks=pytest.mark.slow),
+        ("syntaxgym", None, 4),
+        ("crows_pairs", "less", None),
+    ],
 )
 def test_published_datasets_give_contexts_with_every_property(
     published_ground: Callable[[str, str | None], Ground],

@@ -7,8 +7,8 @@ from felicity.core.errors import NotPossible
 from felicity.core.schemas import CONTEXTS, check_schema
 from felicity.core.sweep import SWEEP_REQUESTS
 from felicity.design.contexts.drawing import draw_contexts
-from felicity.design.contexts.in_context import list_texts, put_in_context
 from felicity.design.contexts.plan import ContextPlan, assign_groups
+from felicity.design.requests import list_texts, put_in_context
 from tests.design.contexts.conftest import count_words, make_ground
 
 GROUND = make_ground()

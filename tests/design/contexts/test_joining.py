@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from felicity.design.contexts.joining import close_sentence, join_sentences, sentence_key
+from felicity.design.contexts.sentence_pools import close_sentence, join_sentences, sentence_key
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from felicity.core.errors import BadInput
-from felicity.design.contexts.sentences import read_text_file, split_sentences
+from felicity.design.contexts.sentence_pools import read_text_file, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_a_gzipped_file_reads_like_the_plain_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "text.txt holds no sentence"),
-        (b" = Heading = \n\n", "text.txt holds no sentence"),
+        (b"", "text.txt has no sentence"),
+        (b" = Heading = \n\n", "text.txt has no sentence"),
         (b"It rains.\n\xff\xfa", "text.txt, line 2: not UTF-8"),
-        (gzip.compress(b"It rains. " * 99)[:-9], "text.txt is not a whole gzip file"),
+        (gzip.compress(b"It rains. " * 99, mtime=0)[:-9], "text.txt is not a complete gzip file"),
     ],
 )
 def test_a_file_that_holds_no_text_is_refused_in_a_sentence(

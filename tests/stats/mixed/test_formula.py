@@ -78,7 +78,7 @@ def test_a_formula_that_cannot_be_read_is_refused(text: str, complaint: str) -> 
     ],
 )
 def test_columns_have_rs_names(side: str, names: str) -> None:
-    assert Coder(FRAME, formula=side).matrix(side)[1] == names.split()
+    assert Coder(FRAME, sides=(side,)).matrix(side)[1] == names.split()
 
 
 def test_custom_coding_numbers_its_columns() -> None:

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput
+from felicity.stats.mixed.backward_elimination import drop_random_terms, reduce_lmm
 from felicity.stats.mixed.binomial import fit_glmm
 from felicity.stats.mixed.compare_models import compare_models
 from felicity.stats.mixed.linear import fit_lmm, satterthwaite_of
 from felicity.stats.mixed.profile import profile_intervals
-from felicity.stats.mixed.reduce import drop_random_terms, reduce_lmm
 
 Classic = Callable[[str], pl.DataFrame]
 

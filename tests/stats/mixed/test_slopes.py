@@ -4,13 +4,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from felicity.stats.mixed import cross_products
-from felicity.stats.mixed.binomial import fit_glmm
-from felicity.stats.mixed.binomial_criterion import BinomialCriterion
+from felicity.stats.mixed import normal_matrix as cross_products
+from felicity.stats.mixed.binomial import fit_glmm, start_logistic
+from felicity.stats.mixed.binomial_response import BinomialResponse
+from felicity.stats.mixed.cumulative_response import LINKS, CumulativeResponse
+from felicity.stats.mixed.laplace_criterion import LaplaceCriterion
 from felicity.stats.mixed.linear import fit_lmm
 from felicity.stats.mixed.linear_criterion import LinearCriterion
 from felicity.stats.mixed.model_frame import ModelFrame, build_model_frame
-from felicity.stats.mixed.separation import start_logistic
 
 RANDOM_PARTS = [
     "(1 | a)",
@@ -66,7 +67,19 @@ def test_binomial_gradient(random: str) -> None:
     data = arrays(random, binomial=True)
     trials = np.ones(data.n)
     start = start_logistic(data.y, trials, data.x, data.names)
-    criterion = BinomialCriterion(data.y, trials, data.x, data.effects, start)
+    criterion = LaplaceCriterion(BinomialResponse(data.y, trials, data.x, start), data.effects)
+    at = criterion.start + np.random.default_rng(0).normal(size=len(criterion.start)) / 5
+    numeric = differences(lambda p: criterion.at(p, slopes=False).deviance, at)
+    assert criterion.at(at).gradient == pytest.approx(numeric, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("random", RANDOM_PARTS)
+def test_cumulative_gradient(random: str, link: str) -> None:
+    data = arrays(random)
+    codes = np.digitize(data.y, [-1.5, -0.3, 0.2, 1.4])
+    response = CumulativeResponse(codes, 5, data.x[:, 1:], LINKS[link])
+    criterion = LaplaceCriterion(response, data.effects)
     at = criterion.start + np.random.default_rng(0).normal(size=len(criterion.start)) / 5
     numeric = differences(lambda p: criterion.at(p, slopes=False).deviance, at)
     assert criterion.at(at).gradient == pytest.approx(numeric, rel=1e-5, abs=1e-5)

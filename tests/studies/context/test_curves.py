@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import sem, t
 
 from felicity.core.errors import BadInput
-from felicity.stats.proportions import estimate_accuracy, wilson_interval
+from felicity.stats.intervals import estimate_accuracy, wilson_interval
 from felicity.studies.context.curves import draw_curves
 from felicity.studies.context.intervals import cluster_reach, difference_interval
 from felicity.studies.context.tables import CURVES
@@ -215,7 +215,7 @@ def test_models_sources_and_perturbations_have_lines_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
-        ([judge("a/1", 1.0, MATCHED, 10)], "Item 'a/1' is judged in context but not without"),
+        ([judge("a/1", 1.0, MATCHED, 10)], "Item 'a/1' is judged with a context but not without"),
         ([judge("a/1", 1.0), judge("a/1", 0.0)], "Item 'a/1' is judged twice without context"),
         ([judge("a/1", 1.0), judge("a/1", 0.0, measure="slor")], "by lp and slor; analyse one measure"),
     ],

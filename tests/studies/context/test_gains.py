@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from felicity.studies.context.gains import pick_extremes, rank_gains
+from felicity.studies.context.curves import pick_extremes, rank_gains
 from felicity.studies.context.intervals import difference_interval
 from felicity.studies.context.tables import GAINS
 from tests.studies.context.sweeps import judge, sweep, table

@@ -9,8 +9,8 @@ import pytest
 
 import felicity as fe
 from felicity.core.errors import BadInput, FelicityError, NotPossible
-from felicity.studies.context.planning import Planned
-from felicity.studies.context.setting import Setting, parse_lengths
+from felicity.studies.context.plan import Planned
+from felicity.studies.context.settings import Setting, parse_lengths
 from felicity.studies.context.study import plan_in, run_study
 from tests.conftest import Answer, make_tiny_model
 
@@ -107,7 +107,7 @@ def test_the_folder_of_a_run_is_left_alone(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "manifest.json").write_text("{}")
-    with pytest.raises(BadInput, match="holds a run"):
+    with pytest.raises(BadInput, match="contains a run"):
         plan(folder, write_pairs(tmp_path / "pairs.csv"))
     assert [path.name for path in folder.iterdir()] == ["manifest.json"]
 
@@ -115,11 +115,11 @@ def test_the_folder_of_a_run_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"perturbations": ("none",)}, "leave 'none' out"),
-        ({"perturbations": ("adverb_before", "adverb_before")}, "asked for twice"),
+        ({"perturbations": ("none",)}, "omit 'none'"),
+        ({"perturbations": ("adverb_before", "adverb_before")}, "requested twice"),
         ({"from_suites": ("a", "a")}, "named twice"),
         ({"seed": -1}, "0 or more"),
-        ({"lengths": (0, 5_000_000_000)}, "No context is longer"),
+        ({"lengths": (0, 5_000_000_000)}, "Contexts are limited"),
         ({"conditions": Path("nowhere.toml")}, r"no file nowhere\.toml"),
         ({"measure": "sloor"}, "slor"),
         ({"measure": "slor"}, "choose lp"),
@@ -179,7 +179,7 @@ def test_options_that_decide_contexts_do_not_go_with_contexts_that_are_given(
     for option in (("--seed", 1), ("--kind", "unrelated"), ("--lengths", "0,5"), ("--draws", 2)):
         answer = cli(*asked, *option)
         assert answer.code == 2
-        assert "leave one of the two out" in answer.err
+        assert "omit one of the two" in answer.err
     with pytest.raises(BadInput, match="its sample"):
         fe.study_context(str(pairs), out=tmp_path / "two", contexts=asked[3], sample=2)
 
@@ -187,7 +187,7 @@ def test_options_that_decide_contexts_do_not_go_with_contexts_that_are_given(
 def test_two_models_of_one_name_are_refused_before_either_is_scored(tmp_path: Path) -> None:
     models = [make_tiny_model(tmp_path / place / "same", seed=1) for place in ("a", "b")]
     planned = plan(tmp_path / "one", write_pairs(tmp_path / "pairs.csv"))
-    with pytest.raises(BadInput, match="go by the name 'same'"):
+    with pytest.raises(BadInput, match="have the name 'same'"):
         run_study(
             planned,
             [lambda model=model: fe.model(str(model), cache=False) for model in models],

@@ -7,12 +7,12 @@ from felicity.core.errors import BadInput
 from felicity.studies.context.curves import draw_curves
 from felicity.studies.context.links import (
     baseline_points,
+    build_matrix,
     correctness_points,
     correlate_points,
     matrix_points,
     perturbation_points,
 )
-from felicity.studies.context.matrix import build_matrix
 from felicity.studies.context.tables import LINKS, MATRIX, PERTURBATION_SIMILARITY, SIMILARITY
 from tests.studies.context.sweeps import judge, spread, sweep, table
 

@@ -4,7 +4,7 @@ import pytest
 from scipy.stats import sem, t
 
 from felicity.core.errors import BadInput
-from felicity.studies.context.regions import draw_region_curves, list_critical
+from felicity.studies.context.analysis import draw_region_curves, list_critical
 from felicity.studies.context.tables import REGION_CURVES, STUDY_REGIONS
 
 MATCHED = "matched_acceptable"

@@ -2,8 +2,8 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput
-from felicity.studies.context.printing import print_terms
-from felicity.studies.context.regressions import fit_regressions
+from felicity.studies.context import regressions
+from felicity.studies.context.regressions import compare_conclusions, print_terms
 from felicity.studies.context.tables import TERMS
 from tests.studies.context.sweeps import judge, sweep, table
 
@@ -40,6 +40,25 @@ SHARED = {
     ("unrelated", "(Intercept)"): (1.03624053, 0.6409890),
     ("unrelated", "log(length)"): (0.01301122, 0.1088299),
 }
+
+
+# The first call with + (1 | item).
+BY_ITEM = {
+    "(Intercept)": (1.2671454468, 0.5020147040),
+    "log(length)": (-0.0471404566, 0.0841572361),
+    "matched": (0.3715860024, 0.4791669566),
+    "acceptable": (-0.8426982740, 0.4793426191),
+    "log(length):matched": (-0.0761011669, 0.0841845747),
+    "log(length):acceptable": (0.2723862172, 0.0844050446),
+    "matched:acceptable": (-0.9038946750, 0.4794450326),
+    "log(length):matched:acceptable": (0.2434226549, 0.0843456900),
+}
+
+
+def fit_regressions(judgements: pl.DataFrame) -> pl.DataFrame:
+    """Without the models that stand beside those of the paper."""
+    terms = regressions.fit_regressions(judgements)
+    return terms.filter(~pl.col("analysis").str.contains("items repeated", literal=True))
 
 
 def own() -> pl.DataFrame:
@@ -152,3 +171,28 @@ def test_the_regression_is_printed_as_a_paper_would() -> None:
     assert " ".join(row.split()[1:]) == "0.212 0.079 2.69 [0.057, 0.367] p = .007 **"
     assert "1152 judgements; phenomenon 4 (SD 0.24)" in text
     assert "acceptable: +1 acceptable, -1 unacceptable" in text
+
+
+def test_the_model_with_items_equals_lme4_and_says_what_changes() -> None:
+    terms = regressions.fit_regressions(own()).filter(analysis="context (items repeated)")
+    for row in terms.to_dicts():
+        estimate, se = BY_ITEM[row["term"]]
+        assert row["estimate"] == pytest.approx(estimate, abs=2e-5)
+        assert row["se"] == pytest.approx(se, abs=2e-4)
+    assert set(terms["formula"]) == {
+        "accuracy ~ log(length) * matched * acceptable + (1 | phenomenon) + (1 | item)"
+    }
+    assert "no conclusion changes" in terms["note"][0]
+
+
+def test_a_term_that_loses_its_significance_is_named() -> None:
+    plain = pl.DataFrame({"term": ["a", "b"], "p": [0.01, 0.2]})
+    repeated = pl.DataFrame({"term": ["a", "b"], "p": [0.06, 0.01]})
+    said = compare_conclusions(plain, repeated)
+    assert said == "Against the model without items, no longer significant: a; newly significant: b."
+
+
+def test_a_formula_of_ones_own_is_fitted_beside_the_others() -> None:
+    terms = regressions.fit_regressions(own(), formula="accuracy ~ log(length) + (1 | suite)")
+    mine = terms.filter(analysis="context (own formula)")
+    assert mine["term"].to_list() == ["(Intercept)", "log(length)"]

@@ -15,11 +15,11 @@ from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.sweep import KINDS
 from felicity.data.pairs import Columns
-from felicity.studies.context.forecast import Forecast
-from felicity.studies.context.planning import plan_study
-from felicity.studies.context.setting import Setting, parse_lengths
+from felicity.engines.token_counter import open_counter
+from felicity.studies.context.plan import plan_study
+from felicity.studies.context.scoring import Forecast
+from felicity.studies.context.settings import Setting, parse_lengths
 from felicity.studies.context.study import Finished, plan_in, run_study
-from felicity.studies.tokenizers import open_counter
 from tests.conftest import Answer, make_tiny_model
 from tests.engines.shapes import make_masked
 
@@ -349,7 +349,7 @@ def test_the_command_forecasts_without_a_study(
         (("--sentences", "2", "--kind", "unrelated", "--text", "nowhere.txt"), "nowhere.txt"),
         (("--sentences", "2", "--kind", OWN[0], "--perturb", "adverb"), "adverb_"),
         (("--sentences", "2", "--from-suite", "nowhere"), "nowhere"),
-        (("--contexts", "nowhere.parquet"), "its sample; leave one of the two out"),
+        (("--contexts", "nowhere.parquet"), "its sample; omit one of the two"),
         (("--lengths", "0,2000", "--kind", OWN[2]), "--lengths"),
     ],
 )

@@ -1,1 +1,5 @@
-"""Contexts put before stimuli: where their sentences come from, how they grow, what is then to be scored."""
+"""Contexts before stimuli: where their sentences come from and how they grow."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

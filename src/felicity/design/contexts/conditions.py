@@ -1,7 +1,7 @@
-"""Which conditions of a suite are acceptable, so that contexts can be drawn from one side or the other.
+"""Which conditions of a suite are acceptable, so that contexts can be drawn from either side.
 
-Pairs say it by their contrast. Suites with formulas do not; for the 23 suites of SyntaxGym that
-Sinha et al. 2023 used, a table does, and a user may hand in a table of the same form for others.
+For pairs, the contrast says so. Suites with formulas do not; for the 23 SyntaxGym suites used by
+Sinha et al. 2023 a table does, and users can provide a table of the same form for others.
 """
 
 import tomllib
@@ -26,7 +26,7 @@ BOTH_SIDES = "a condition is the better one in one contrast and the worse one in
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """The two sides of some suites; the note is for suites where this is a matter of choice."""
+    """The acceptable and unacceptable conditions of some suites; the note explains a debatable choice."""
 
     names: tuple[str, ...]
     acceptable: tuple[str, ...]
@@ -36,10 +36,10 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class Sides:
-    """What is known of the suites at hand.
+    """The sides of the conditions of all suites.
 
-    table: a row of SIDES for each condition on a side. left_out: suites nothing is known of, with the
-    reason. notes: sentences a reader of the study must be told.
+    table: a row of SIDES for each condition on a side. left_out: suites without known sides, with the
+    reason. notes: remarks for the reader of the study.
     """
 
     table: pl.DataFrame
@@ -57,10 +57,10 @@ def find_sides(
 ) -> Sides:
     """The acceptable and unacceptable conditions of every suite of `items`.
 
-    A rule handed in stands before the dataset's contrasts, these before `good` and `bad`, and these
-    before the table of SyntaxGym's suites. A suite of which nothing is known is left out, and noted.
+    The user's rules take precedence over the dataset's contrasts, these over `good` and `bad`, and these over
+    the table of SyntaxGym's suites. A suite without known sides is left out and noted.
 
-    Raises BadInput where a rule handed in names a condition that its suite does not have.
+    Raises BadInput if a user's rule names a condition that its suite does not have.
     """
     rows: list[tuple[str, str, bool]] = []
     left_out: dict[str, str] = {}
@@ -68,7 +68,7 @@ def find_sides(
     about = items.group_by("suite").agg(pl.col("condition", "phenomenon").unique()).sort("suite")
     for suite, conditions, phenomena in about.iter_rows():
         known = set(conditions)
-        found = _handed_in(suite, known, rules) or _by_contrast(known, set(phenomena), contrasts)
+        found = _from_user_rules(suite, known, rules) or _by_contrast(known, set(phenomena), contrasts)
         found = found or _built_in(suite, known)
         if found is None:
             left_out[suite] = UNKNOWN
@@ -88,14 +88,14 @@ def find_sides(
 
 
 def read_rules(path: Path) -> tuple[Rule, ...]:
-    """The rules of a TOML file: tables `[[suites]]` with names, acceptable, unacceptable, note.
+    """The rules in a TOML file: tables `[[suites]]` with names, acceptable, unacceptable, note.
 
-    Raises BadInput naming what is wrong in the file.
+    Raises BadInput naming the error.
     """
     try:
         return _parse(read_text(path), str(path))
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path} is no TOML file: {error}.") from error
+        raise BadInput(f"{path} is not a TOML file: {error}.") from error
 
 
 @cache
@@ -118,15 +118,15 @@ def _rule(entry: Any, where: str) -> Rule:
     for field in ("names", "acceptable", "unacceptable"):
         values = entry.get(field) if isinstance(entry, dict) else None
         if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
-            raise BadInput(f"{where}: '{field}' of a [[suites]] must be a list of names that is not empty.")
+            raise BadInput(f"{where}: '{field}' of a [[suites]] must be a non-empty list of names.")
         lists[field] = tuple(values)
     twice = set(lists["acceptable"]) & set(lists["unacceptable"])
     if twice:
-        raise BadInput(f"{where}: '{min(twice)}' stands on both sides; keep it on one.")
+        raise BadInput(f"{where}: '{min(twice)}' is on both sides; keep it on one.")
     return Rule(note=str(entry.get("note", "")), **lists)
 
 
-def _handed_in(suite: str, known: set[str], rules: Sequence[Rule]) -> Rule | None:
+def _from_user_rules(suite: str, known: set[str], rules: Sequence[Rule]) -> Rule | None:
     for rule in rules:
         if suite in rule.names:
             for condition in (*rule.acceptable, *rule.unacceptable):

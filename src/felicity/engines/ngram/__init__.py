@@ -1,1 +1,5 @@
 """n-gram models: estimated here, or read from ARPA and KenLM files."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,38 +1,132 @@
-"""n-gram models from ARPA files, plain or gzip, whoever wrote them."""
+"""ARPA files, plain or gzipped: writing n-gram models, and reading those of any program."""
 
+import gzip
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import cast, get_args
+from typing import IO, cast, get_args
 
 import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.engines.ngram.arpa_lines import NumberedLines, open_lines
-from felicity.engines.ngram.arpa_writing import COMMENT
+from felicity.core.files import open_bytes, replacing
 from felicity.engines.ngram.model import NEVER, NgramModel
-from felicity.engines.words.cutting import UNKNOWN, Cut
+from felicity.engines.words import UNKNOWN, WordSplitting
 
+ROWS_AT_ONCE = 100_000
+# A comment before the data, which other readers skip: how texts are split into words.
+COMMENT = "# felicity"
 COUNT = re.compile(rb"ngram (\d+) ?= ?(\d+)")
 SECTION = re.compile(rb"\\(\d+)-grams:")
 # How some programs write the unknown word.
 OTHER_UNKNOWN = "<UNK>"
 
 
+class NumberedLines:
+    """Lines of a file without line ends, and the number of the last line read."""
+
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._lines = lines
+        self.number = 0
+
+    def __iter__(self) -> "NumberedLines":
+        return self
+
+    def __next__(self) -> bytes:
+        line = next(self._lines)
+        self.number += 1
+        return line.rstrip(b"\r\n")
+
+    def next_filled(self) -> bytes:
+        """The next line that is not empty; empty at the end of the file."""
+        return next((line for line in self if line.strip()), b"")
+
+
+@contextmanager
+def open_lines(path: Path) -> Iterator[NumberedLines]:
+    """The lines of a file, plain or gzipped.
+
+    Raises BadInput if it cannot be read to its end.
+    """
+    with open_bytes(path) as (_, content):
+        yield NumberedLines(iter(content))
+
+
+def write_arpa(model: NgramModel, path: Path) -> None:
+    """Write the model; a path that ends in .gz is compressed.
+
+    Raises FelicityError if the file cannot be written.
+    """
+    with replacing(path) as part:
+        write_part(model, part, packed=path.suffix == ".gz")
+
+
+def write_part(model: NgramModel, part: Path, *, packed: bool) -> None:
+    """Write the model to a temporary file."""
+    with part.open("wb") as raw:
+        if packed:
+            with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as zipped:
+                _write(model, zipped)
+        else:
+            _write(model, raw)
+
+
+def _write(model: NgramModel, file: "IO[bytes] | gzip.GzipFile") -> None:
+    casing = "lower" if model.lower else "keep"
+    file.write(f"{COMMENT} words={model.splitting} casing={casing}\n\\data\\\n".encode())
+    for n, values in enumerate(model.logprob, start=1):
+        file.write(f"ngram {n}={len(values)}\n".encode())
+    for n in range(1, model.order + 1):
+        file.write(f"\n\\{n}-grams:\n".encode())
+        for lines in _lines(model, n):
+            file.write(lines.encode())
+    file.write(b"\n\\end\\\n")
+
+
+def _lines(model: NgramModel, n: int) -> Iterator[str]:
+    """The lines of one order, in batches."""
+    total = len(model.logprob[n - 1])
+    for begin in range(0, total, ROWS_AT_ONCE):
+        rows = np.arange(begin, min(begin + ROWS_AT_ONCE, total))
+        texts = _spell(model, n, rows)
+        logprob = model.logprob[n - 1][rows].tolist()
+        if n == model.order:
+            pairs = zip(logprob, texts, strict=True)
+            yield "".join(f"{value:.7g}\t{text}\n" for value, text in pairs)
+        else:
+            backoff = model.backoff[n - 1][rows].tolist()
+            triples = zip(logprob, texts, backoff, strict=True)
+            yield "".join(f"{value:.7g}\t{text}\t{weight:.7g}\n" for value, text, weight in triples)
+
+
+def _spell(model: NgramModel, n: int, rows: np.ndarray) -> list[str]:
+    """The words of n-grams, separated by spaces."""
+    columns: list[list[str]] = []
+    while n > 1:
+        keys = model.keys[n - 2][rows]
+        columns.append([model.words[i] for i in (keys % len(model.words)).tolist()])
+        rows = keys // len(model.words)
+        n -= 1
+    columns.append([model.words[i] for i in rows.tolist()])
+    return [" ".join(parts) for parts in zip(*reversed(columns), strict=True)]
+
+
 @dataclass(frozen=True)
 class ArpaHeader:
-    """What stands before the n-grams: how many there are of each order, and how to cut a text."""
+    """What precedes the n-grams: how many there are of each order, and how to split a text."""
 
     counts: tuple[int, ...]
-    cut: Cut = "vocabulary"
+    splitting: WordSplitting = "vocabulary"
     lower: bool = False
 
 
 @dataclass(frozen=True)
 class _Section:
-    """The n-grams of one order: word ids, base-10 logarithms, and the line of the file each stands in."""
+    """The n-grams of one order: word ids, base-10 logarithms, and the number of the first line."""
 
     ids: np.ndarray
     logprob: np.ndarray
@@ -43,7 +137,7 @@ class _Section:
 def read_header(path: Path) -> tuple[ArpaHeader, list[str]]:
     """The header of a file and its vocabulary, without the longer n-grams.
 
-    Raises BadInput where the file is no ARPA file, naming the line.
+    Raises BadInput if the file is not an ARPA file, naming the line.
     """
     with open_lines(path) as lines:
         header = _read_counts(lines, path)
@@ -54,7 +148,7 @@ def read_header(path: Path) -> tuple[ArpaHeader, list[str]]:
 def read_arpa(path: Path) -> NgramModel:
     """The whole model.
 
-    Raises BadInput where the file is damaged, naming the line.
+    Raises BadInput if the file is damaged, naming the line.
     """
     with open_lines(path) as lines:
         header = _read_counts(lines, path)
@@ -75,7 +169,7 @@ def _read_counts(lines: NumberedLines, path: Path) -> ArpaHeader:
             parts = line.decode("utf-8", "replace").split()[2:]
             settings = dict(part.partition("=")[::2] for part in parts)
     else:
-        raise BadInput(f"{path} is no ARPA file: it has no line \\data\\.")
+        raise BadInput(f"{path} is not an ARPA file: it has no line \\data\\.")
     counts: list[int] = []
     for line in lines:
         if not line.strip():
@@ -87,11 +181,13 @@ def _read_counts(lines: NumberedLines, path: Path) -> ArpaHeader:
             raise BadInput(f"{path}, line {lines.number}: not 'ngram {len(counts) + 1}=' and a count.")
         counts.append(int(match[2]))
     if not counts or not counts[0]:
-        raise BadInput(f"{path}, line {lines.number}: the file tells of no n-grams; fetch or write it again.")
-    cut: Cut = "vocabulary"
-    if settings.get("words") in get_args(Cut):
-        cut = cast(Cut, settings["words"])
-    return ArpaHeader(tuple(counts), cut, settings.get("casing") == "lower")
+        raise BadInput(
+            f"{path}, line {lines.number}: the file announces no n-grams; download or write it again."
+        )
+    splitting: WordSplitting = "vocabulary"
+    if settings.get("words") in get_args(WordSplitting):
+        splitting = cast(WordSplitting, settings["words"])
+    return ArpaHeader(tuple(counts), splitting, settings.get("casing") == "lower")
 
 
 def _read_words(lines: NumberedLines, path: Path, header: ArpaHeader) -> tuple[list[str], _Section]:
@@ -100,7 +196,7 @@ def _read_words(lines: NumberedLines, path: Path, header: ArpaHeader) -> tuple[l
     words = table["1"].to_list()
     if table["1"].is_duplicated().any():
         again = int(np.flatnonzero(~table["1"].is_first_distinct().to_numpy())[0])
-        raise BadInput(f"{path}, line {first + again}: '{words[again]}' stands in the file twice.")
+        raise BadInput(f"{path}, line {first + again}: '{words[again]}' occurs in the file twice.")
     if UNKNOWN not in words and OTHER_UNKNOWN in words:
         words[words.index(OTHER_UNKNOWN)] = UNKNOWN
     logprob, backoff = _numbers(table, path, first)
@@ -135,12 +231,12 @@ def _read_table(
     head = lines.next_filled().strip()
     match = SECTION.fullmatch(head)
     if not match or int(match[1]) != n:
-        raise BadInput(f"{path}, line {lines.number}: not '\\{n}-grams:'; is the file whole?")
+        raise BadInput(f"{path}, line {lines.number}: not '\\{n}-grams:'; is the file complete?")
     first = lines.number + 1
     rows = list(islice(lines, counts[n - 1]))
     if len(rows) < counts[n - 1]:
         raise BadInput(
-            f"{path} ends after {len(rows):,} of its {counts[n - 1]:,} {n}-grams; fetch or write it again."
+            f"{path} ends after {len(rows):,} of its {counts[n - 1]:,} {n}-grams; download or write it again."
         )
     text = _decode(rows, path, first)
     fields = text.str.replace_all(" ", "\t", literal=True).str.split("\t")
@@ -150,7 +246,9 @@ def _read_table(
         wrong = _misfits(fields, n)
     if wrong.any():
         bad = int(wrong.arg_max() or 0)
-        raise BadInput(f"{path}, line {first + bad}: not a number, {_words(n)} and perhaps another number.")
+        raise BadInput(
+            f"{path}, line {first + bad}: not a number, {_words(n)} and optionally another number."
+        )
     names = ["logprob", *(str(k) for k in range(1, n + 1)), "backoff"]
     columns = {name: fields.list.get(place, null_on_oob=True) for place, name in enumerate(names)}
     return first, pl.DataFrame(columns)
@@ -194,11 +292,11 @@ def _numbers(table: pl.DataFrame, path: Path, first: int) -> tuple[np.ndarray, n
 def _expect_end(lines: NumberedLines, path: Path) -> None:
     line = lines.next_filled().strip()
     if line != b"\\end\\":
-        raise BadInput(f"{path}, line {lines.number}: not '\\end\\'; is the file whole?")
+        raise BadInput(f"{path}, line {lines.number}: not '\\end\\'; is the file complete?")
 
 
 def _build(words: list[str], sections: list[_Section], header: ArpaHeader, path: Path) -> NgramModel:
-    """The trie: at every order the file's n-grams and the beginnings of longer ones, which it may lack."""
+    """The trie: at every order the file's n-grams and the prefixes of longer ones, which it may lack."""
     size = len(words)
     rows = [section.ids[:, 0] for section in sections]
     keys, logprob, backoff = [], [sections[0].logprob], [sections[0].backoff]
@@ -207,7 +305,7 @@ def _build(words: list[str], sections: list[_Section], header: ArpaHeader, path:
         found, first = np.unique(wanted[0], return_index=True)
         if len(found) < len(wanted[0]):
             again = np.setdiff1d(np.arange(len(wanted[0])), first)[0]
-            raise BadInput(f"{path}, line {sections[n - 1].first_line + again}: this n-gram is there twice.")
+            raise BadInput(f"{path}, line {sections[n - 1].first_line + again}: this n-gram occurs twice.")
         every = np.unique(np.concatenate(wanted)) if len(wanted) > 1 else found
         for m, key in zip(range(n - 1, len(sections)), wanted, strict=True):
             rows[m] = np.searchsorted(every, key)
@@ -216,7 +314,7 @@ def _build(words: list[str], sections: list[_Section], header: ArpaHeader, path:
         keys.append(every)
         logprob.append(values)
         backoff.append(weights)
-    return NgramModel(words, tuple(keys), tuple(logprob), tuple(backoff), header.cut, header.lower)
+    return NgramModel(words, tuple(keys), tuple(logprob), tuple(backoff), header.splitting, header.lower)
 
 
 def _words(n: int) -> str:

@@ -1,42 +1,49 @@
 """n-gram models: log p(word | the few words before it)."""
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from felicity.core.engine import NOTHING_MORE, EngineInfo, More
+from felicity.core.engine import NO_EXTRAS, EngineInfo, TokenExtras
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
-from felicity.engines.describe import ModelDescription
-from felicity.engines.devices import Compute, refuse_for_words
-from felicity.engines.digests import remember_digest
-from felicity.engines.encoding import Encoded, Encoder
+from felicity.engines.causal import fill_words, score_next
 from felicity.engines.ngram.arpa import read_arpa, read_header
-from felicity.engines.ngram.kenlm_file import KenlmModel, is_kenlm, read_counts
+from felicity.engines.ngram.kenlm_file import KenlmModel, read_counts
 from felicity.engines.ngram.model import NgramModel
-from felicity.engines.pretrained import build_encodings, refuse_no_number
-from felicity.engines.records import build_tokens
-from felicity.engines.sources import ModelSource
-from felicity.engines.words.encoding import (
-    encode_words,
-    mark_boundaries,
-    name_casing,
-    refuse_more,
-    settle_policy,
+from felicity.engines.runtime import (
+    Compute,
+    build_encodings,
+    build_tokens,
+    refuse_no_number,
+    refuse_word_model_options,
 )
-from felicity.engines.words.tokenizer import WordList, WordTokenizer, fingerprint_words
+from felicity.engines.sources import ModelDescription, ModelSource, cached_digest
+from felicity.engines.tokenizing import Encoded, Encoder
+from felicity.engines.words import (
+    UNKNOWN,
+    WordList,
+    WordTokenizer,
+    encode_words,
+    fingerprint_words,
+    is_kenlm,
+    mark_boundaries,
+    record_casing,
+    refuse_extras,
+    resolve_policy,
+)
 
-# Scores do not depend on what else is scored; this is the rounding of stored tokens.
+# Scores do not depend on other prompts; this is the rounding of stored values.
 NOISE = 1e-5
 CHUNK = 8192
 
 
 class NgramEngine:
-    """Scores with an ARPA file or a KenLM binary, which is read at the first call that needs it."""
+    """Scores with an ARPA file or a KenLM binary, loaded at the first call that needs it."""
 
     def __init__(
         self,
@@ -46,14 +53,14 @@ class NgramEngine:
         policy: Policy,
         compute: Compute | None = None,
     ) -> None:
-        refuse_for_words(compute or Compute(), models="n-gram", processor=True)
+        refuse_word_model_options(compute or Compute(), models="n-gram", processor=True)
         self._source = source
         self._description = description
         self._policy = policy
 
     @cached_property
     def model(self) -> NgramModel | KenlmModel:
-        """The model in memory, or what KenLM made of its file."""
+        """The model in memory, or KenLM's model."""
         path = self._source.folder
         return KenlmModel(path) if is_kenlm(path) else read_arpa(path)
 
@@ -63,13 +70,13 @@ class NgramEngine:
         tokenizer = load_ngram_tokenizer(self._source.folder)
         if isinstance(tokenizer.vocabulary, KenlmModel):
             self.model = tokenizer.vocabulary
-        policy = settle_policy(self._policy)
+        policy = resolve_policy(self._policy)
         return Encoder.build(tokenizer, policy, window=sys.maxsize, name=self._source.name)
 
     @cached_property
     def info(self) -> EngineInfo:
-        """What the model is and how it will be asked."""
-        digest = remember_digest(self._source.folder)
+        """What the model is and its settings."""
+        digest = cached_digest(self._source.folder)
         tokenizer = self.encoder.tokenizer
         return EngineInfo(
             name=self._source.name,
@@ -77,14 +84,14 @@ class NgramEngine:
             kind="left-to-right",
             weights=digest,
             tokenizer=fingerprint_words(tokenizer, digest),
-            policy=name_casing(self.encoder.policy, tokenizer).as_dict(),
+            policy=record_casing(self.encoder.policy, tokenizer).as_dict(),
             dtype="float32",
             parameters=self._description.parameters,
             vocabulary=len(tokenizer),
             window=None,
             noise=NOISE,
-            can=("score", "more"),
-            notes=self._source.details | {"words": tokenizer.cut},
+            can=("score", "more", "fill"),
+            notes=self._source.details | {"words": tokenizer.splitting},
         )
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
@@ -96,13 +103,13 @@ class NgramEngine:
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
 
     def score(
-        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), extras: TokenExtras = NO_EXTRAS
     ) -> Iterator[pl.DataFrame]:
-        """Rows of TOKENS, some thousands of prompts at a time; those in `done` are passed over.
+        """Rows of TOKENS, some thousands of prompts at a time; those in `done` are skipped.
 
-        Raises NotPossible where a text has a word that a closed vocabulary lacks.
+        Raises NotPossible if a text has a word that a closed vocabulary lacks.
         """
-        refuse_more(more, name=self._source.name)
+        refuse_extras(extras, name=self._source.name)
         for chunk in prompts.iter_slices(CHUNK):
             rest = chunk.filter(~pl.col("request").is_in(list(done))) if done else chunk
             if rest.is_empty():
@@ -112,7 +119,34 @@ class NgramEngine:
             refuse_no_number(nats, name=self._source.name)
             records = nats.astype([("logprob", np.float32)])
             tokens = build_tokens(encoded, np.arange(len(encoded)), records, self.encoder.tokenizer)
-            yield mark_boundaries(tokens, more)
+            yield mark_boundaries(tokens, extras)
+
+    def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+        """Rows of FILLERS: the k likeliest words after what stands before each frame's blank."""
+        return fill_words(self.encoder, frames, k=k, name=self._source.name, predict=self._predict)
+
+    def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
+        """Rows of CANDIDATES: log p(candidate | what stands before the blank)."""
+        return score_next(self, frames, candidates, unknown=UNKNOWN, name=self._source.name)
+
+    def _predict(self, histories: list[np.ndarray]) -> np.ndarray:
+        """Nats of every word after each history; histories that end alike are scored once."""
+        words = len(self.encoder.tokenizer)
+        reach = self._order - 1
+        found: dict[tuple[int, ...], np.ndarray] = {}
+        for history in histories:
+            end = tuple(history[len(history) - min(reach, len(history)) :].tolist())
+            if end not in found:
+                rows = np.column_stack([np.tile(np.array(end, dtype=np.int64), (words, 1)), np.arange(words)])
+                bounds = np.arange(words + 1) * (len(end) + 1)
+                found[end] = self.model.score(rows.ravel(), bounds)[len(end) :: len(end) + 1]
+        ends = [tuple(one[len(one) - min(reach, len(one)) :].tolist()) for one in histories]
+        return np.stack([found[end] for end in ends])
+
+    @cached_property
+    def _order(self) -> int:
+        path = self._source.folder
+        return len(read_counts(path) if is_kenlm(path) else read_header(path)[0].counts)
 
     def _encode(self, prompts: pl.DataFrame) -> Encoded:
         return encode_words(self.encoder, prompts, name=self._source.name)
@@ -121,16 +155,16 @@ class NgramEngine:
 def load_ngram_tokenizer(path: Path) -> WordTokenizer:
     """The words of an n-gram file, without its longer n-grams.
 
-    Raises BadInput where the file is damaged, NotPossible where KenLM is needed and not there.
+    Raises BadInput if the file is damaged, NotPossible if KenLM is needed and not installed.
     """
     if is_kenlm(path):
-        return WordTokenizer(KenlmModel(path), cut="vocabulary")
+        return WordTokenizer(KenlmModel(path), splitting="vocabulary")
     header, words = read_header(path)
-    return WordTokenizer(WordList(words), cut=header.cut, lower=header.lower)
+    return WordTokenizer(WordList(words), splitting=header.splitting, lower=header.lower)
 
 
 def describe_ngram(path: Path) -> ModelDescription:
-    """What a file holds, from its header."""
+    """What a file contains, from its header."""
     counts = read_counts(path) if is_kenlm(path) else read_header(path)[0].counts
     return ModelDescription(
         architecture="ngram",

@@ -1,12 +1,12 @@
 """Interpolated modified Kneser-Ney smoothing (Chen & Goodman 1998), for all n-grams at once.
 
-With a(.) the adjusted count (at the highest order how often an n-gram occurs, below it how many
-different words come before it; an n-gram that begins with <s> has nothing before it and keeps how often
-it occurs), the discount D(a) of its order and h' the history h without its first word,
+With a(.) the adjusted count (at the highest order how often an n-gram occurs; below it how many different
+words precede it; an n-gram that starts with <s> has nothing before it and keeps its count), the discount
+D(a) of its order, and h' the history h without its first word,
 
     p(w | h) = max(a(hw) - D(a(hw)), 0) / a(h.) + gamma(h) p(w | h')
 
-where gamma(h) hands on what the discounts took. Below the unigrams stands the uniform distribution over
+where gamma(h) redistributes the discounted mass. Below the unigrams is the uniform distribution over
 the vocabulary with <unk> and </s>, without <s>, which is never predicted.
 """
 
@@ -14,17 +14,78 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from felicity.engines.ngram.counting import Grams
-from felicity.engines.words.corpus import BEGIN_ID
+from felicity.core.errors import BadInput
+from felicity.engines.words import BEGIN_ID, WordCorpus, mark_lines
 
-# What KenLM uses where a corpus is too small for the formula.
+# What KenLM uses if a corpus is too small for the formula.
 FALLBACK = (0.5, 1.0, 1.5)
 CLASSES = 3
 
 
 @dataclass(frozen=True)
+class Grams:
+    """All n-grams of one order, sorted by prefix and word.
+
+    prefix, suffix: rows of the first and the last n-1 words in the order below. word: the last word.
+    count: how often it occurs. initial: whether it begins with `<s>`.
+    """
+
+    prefix: np.ndarray
+    word: np.ndarray
+    suffix: np.ndarray
+    count: np.ndarray
+    initial: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.word)
+
+
+def count_ngrams(corpus: WordCorpus, order: int, *, name: str = "The corpus") -> list[Grams]:
+    """Tables of orders 1 to `order`; row i of the first is word i of the vocabulary.
+
+    Raises BadInput if no line is long enough for an n-gram of this order.
+    """
+    stream, bounds = mark_lines(corpus)
+    end = np.repeat(bounds[1:], np.diff(bounds))
+    size = len(corpus.words)
+    tables = [_unigrams(stream, size)]
+    row = stream.astype(np.int64)
+    starts = np.arange(len(stream))
+    for n in range(2, order + 1):
+        starts = starts[starts + n - 1 < end[starts]]
+        if not len(starts):
+            raise BadInput(
+                f"{name} has no line of {n - 2} words, which a model of order {order} needs; lower -n."
+            )
+        keys = row[starts] * size + stream[starts + n - 1]
+        found, first, inverse, count = np.unique(
+            keys, return_index=True, return_inverse=True, return_counts=True
+        )
+        tables.append(
+            Grams(
+                prefix=found // size,
+                word=found % size,
+                suffix=row[starts[first] + 1],
+                count=count,
+                initial=stream[starts[first]] == BEGIN_ID,
+            )
+        )
+        longer = np.full(len(stream), -1, dtype=np.int64)
+        longer[starts] = inverse
+        row = longer
+    return tables
+
+
+def _unigrams(stream: np.ndarray, size: int) -> Grams:
+    words = np.arange(size)
+    nothing = np.zeros(size, dtype=np.int64)
+    count = np.bincount(stream, minlength=size)
+    return Grams(nothing, words, nothing, count, words == BEGIN_ID)
+
+
+@dataclass(frozen=True)
 class Smoothed:
-    """Probabilities of one order's n-grams and what each hands on as a history; fallback: see FALLBACK."""
+    """Probabilities of one order's n-grams and their back-off mass as histories; fallback: see FALLBACK."""
 
     probability: np.ndarray
     gamma: np.ndarray
@@ -45,7 +106,7 @@ def estimate(tables: list[Grams]) -> list[Smoothed]:
         rows = len(tables[n - 2]) if n > 1 else 1
         total = np.bincount(grams.prefix, weights=adjusted, minlength=rows)
         handed = np.bincount(grams.prefix, weights=taken, minlength=rows)
-        # A history that nothing follows hands everything on.
+        # A history that nothing follows passes all its mass on.
         gamma = np.divide(handed, total, out=np.ones(rows), where=total > 0)
         own = (adjusted - taken) / total[grams.prefix]
         probability = own + gamma[grams.prefix] * lower[grams.suffix]
@@ -63,7 +124,7 @@ def estimate(tables: list[Grams]) -> list[Smoothed]:
 def find_discounts(adjusted: np.ndarray) -> tuple[tuple[float, ...], bool]:
     """D1, D2 and D3+ from how many n-grams have an adjusted count of 1, 2, 3 and 4.
 
-    The second value says that the formula gave no usable discount and FALLBACK stands in.
+    The second value says that the formula gave no usable discount and FALLBACK is used.
 
     >>> find_discounts(np.repeat([1, 2, 3, 4], [8, 4, 3, 2]))
     ((0.5, 0.875, 1.6666666666666667), False)

@@ -11,32 +11,25 @@ import numpy as np
 from felicity.core.errors import BadInput, NotPossible
 from felicity.engines.ngram.model import LOG10
 
-MAGIC = b"mmap lm http://kheafield.com/code format version"
-# The header: the magic bytes, numbers that tell byte order and sizes, five parameters, the counts.
+# The header: the magic bytes, numbers for byte order and sizes, five parameters, the counts.
 ORDER_AT, COUNTS_AT = 88, 108
 
 
-def is_kenlm(path: Path) -> bool:
-    """Whether a file begins as KenLM's binaries do."""
-    with path.open("rb") as handle:
-        return handle.read(len(MAGIC)) == MAGIC
-
-
 def read_counts(path: Path) -> tuple[int, ...]:
-    """How many n-grams there are of each order, from the header.
+    """The number of n-grams of each order, from the header.
 
-    Raises BadInput where the file is cut off.
+    Raises BadInput if the file is truncated.
     """
     with path.open("rb") as handle:
         head = handle.read(COUNTS_AT + 255 * 8)
     order = head[ORDER_AT] if len(head) > ORDER_AT else 0
     if not order or len(head) < COUNTS_AT + 8 * order:
-        raise BadInput(f"{path} is cut off or no KenLM file; fetch or build it again.")
+        raise BadInput(f"{path} is truncated or not a KenLM file; download or build it again.")
     return struct.unpack_from(f"<{order}Q", head, COUNTS_AT)
 
 
 class KenlmModel:
-    """A model and its vocabulary, which KenLM can ask for a word but not list."""
+    """A model and its vocabulary; KenLM can look up a word but not list all words."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -46,25 +39,25 @@ class KenlmModel:
 
     @cached_property
     def model(self) -> Any:
-        """What the package `kenlm` made of the file.
+        """The file as loaded by the package `kenlm`.
 
-        Raises NotPossible where the package is missing, BadInput where the file is damaged.
+        Raises NotPossible if the package is missing, BadInput if the file is damaged.
         """
         try:
             import kenlm
         except ImportError as error:
             raise NotPossible(
-                f"{self._path} is a KenLM binary, which needs a package: pip install 'felicity[ngram]'."
+                f"{self._path} is a KenLM binary and needs the package kenlm: pip install 'felicity[ngram]'."
             ) from error
         settings = kenlm.Config()
         settings.show_progress = False
         try:
             return kenlm.Model(str(self._path), settings)
         except (OSError, RuntimeError) as error:
-            raise BadInput(f"KenLM cannot read {self._path}; fetch or build it again.") from error
+            raise BadInput(f"KenLM cannot read {self._path}; download or build it again.") from error
 
     def find(self, word: str) -> int | None:
-        """An id of our own for a word that the model knows."""
+        """An id for a word that the model knows."""
         if word not in self._ids:
             known = word in self.model or word == "<unk>"
             self._ids[word] = len(self._words) if known else None
@@ -73,7 +66,7 @@ class KenlmModel:
         return self._ids[word]
 
     def word(self, place: int) -> str:
-        """The word of an id."""
+        """The word with an id."""
         return self._words[place]
 
     def __len__(self) -> int:

@@ -1,19 +1,18 @@
 """A back-off n-gram model in memory: log p(word | the words before it), many at a time.
 
-The tables are a trie from left to right: a row of order n is found by the row of its first n-1 words
-and its last word. Walking it from every place of a text at once takes one sorted search an order.
+The tables form a trie from left to right: a row of order n is found by the row of its first n-1 words and
+its last word. Looking up every position of a text takes one sorted search per order.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from felicity.engines.ngram.counting import Grams
-from felicity.engines.ngram.estimation import Smoothed
-from felicity.engines.words.cutting import Cut
+from felicity.engines.ngram.estimation import Grams, Smoothed
+from felicity.engines.words import WordSplitting
 
 LOG10 = float(np.log(10.0))
-# What ARPA files write for the logarithm of nothing: <s> is never predicted.
+# What ARPA files write for log 0: <s> is never predicted.
 NEVER = -99.0
 
 
@@ -22,26 +21,26 @@ class NgramModel:
     """Base-10 logarithms, as in ARPA files; row i of order 1 is word i.
 
     keys: of each order above the first, `prefix row * words + last word`, sorted.
-    logprob: NaN where an n-gram is only there as the beginning of longer ones.
-    cut, lower: how the training text was cut into words, and whether it was lower-cased.
+    logprob: NaN for an n-gram that exists only as the prefix of longer ones.
+    splitting, lower: how the training text was split into words, and whether it was lower-cased.
     """
 
     words: list[str]
     keys: tuple[np.ndarray, ...]
     logprob: tuple[np.ndarray, ...]
     backoff: tuple[np.ndarray, ...]
-    cut: Cut = "vocabulary"
+    splitting: WordSplitting = "vocabulary"
     lower: bool = False
 
     @property
     def order(self) -> int:
-        """How many words an n-gram has at most."""
+        """The most words an n-gram has."""
         return len(self.logprob)
 
     def score(self, ids: np.ndarray, bounds: np.ndarray) -> np.ndarray:
         """Nats of every word given those before it in its sequence (`bounds[i]:bounds[i+1]`).
 
-        A word without any before it gets its unigram probability; an id below zero gets NaN.
+        A word with nothing before it gets its unigram probability; an id below zero gets NaN.
         """
         begin = np.repeat(bounds[:-1], np.diff(bounds))
         rows = self._walk(ids, np.repeat(bounds[1:], np.diff(bounds)))
@@ -62,7 +61,7 @@ class NgramModel:
         return score * LOG10
 
     def _walk(self, ids: np.ndarray, end: np.ndarray) -> list[np.ndarray]:
-        """For each order, the row of the n-gram that begins at each place; -1 where there is none."""
+        """For each order, the row of the n-gram that starts at each position; -1 if there is none."""
         rows = [ids.astype(np.int64)]
         for n, keys in enumerate(self.keys, start=2):
             row = np.full(len(ids), -1, dtype=np.int64)
@@ -78,7 +77,7 @@ class NgramModel:
 
 
 def build_model(
-    words: list[str], tables: list[Grams], smoothed: list[Smoothed], *, cut: Cut, lower: bool
+    words: list[str], tables: list[Grams], smoothed: list[Smoothed], *, splitting: WordSplitting, lower: bool
 ) -> NgramModel:
     """The estimated probabilities as a back-off model."""
     size = len(words)
@@ -89,6 +88,6 @@ def build_model(
         keys=tuple(grams.prefix * size + grams.word for grams in tables[1:]),
         logprob=tuple(logprob),
         backoff=tuple(np.log10(order.gamma) for order in smoothed),
-        cut=cut,
+        splitting=splitting,
         lower=lower,
     )

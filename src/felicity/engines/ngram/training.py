@@ -1,6 +1,5 @@
-"""From a corpus to an ARPA file."""
+"""Training an n-gram model: from a corpus to an ARPA file."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,31 +8,31 @@ import numpy as np
 from felicity.core.errors import FelicityError
 from felicity.core.files import replacing
 from felicity.core.policy import Casing
-from felicity.engines.counting import read_lines
-from felicity.engines.ngram.arpa_writing import write_part
-from felicity.engines.ngram.counting import Grams, count_ngrams
-from felicity.engines.ngram.estimation import Smoothed, estimate
+from felicity.core.progress import Progress
+from felicity.engines.ngram.arpa import write_part
+from felicity.engines.ngram.estimation import Grams, Smoothed, count_ngrams, estimate
 from felicity.engines.ngram.model import NgramModel, build_model
-from felicity.engines.words.corpus import (
+from felicity.engines.tokenizing import read_lines
+from felicity.engines.words import (
     BEGIN_ID,
     UNKNOWN_ID,
     WordCorpus,
+    WordSplitting,
     encode_corpus,
     mark_lines,
+    names_arpa,
     read_corpus,
 )
-from felicity.engines.words.cutting import Cut
-from felicity.engines.words.files import names_arpa
 
 HIGHEST_ORDER = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class NgramReport:
-    """What came of it.
+    """The result of a training.
 
     ngrams: how many of each order. fallback: orders whose discounts could not be estimated.
-    perplexity: on held-out text, `</s>` counted; unknown: how many of its words the model lacks.
+    perplexity: on held-out text, `</s>` included; unknown: how many of its words the model lacks.
     """
 
     lines: int
@@ -50,36 +49,36 @@ def train_ngram(
     out: Path,
     *,
     order: int = 5,
-    cut: Cut = "punctuation",
+    splitting: WordSplitting = "punctuation",
     casing: Casing = "keep",
     min_count: int = 1,
     valid: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> NgramReport:
     """Estimate an interpolated modified Kneser-Ney model and write it as an ARPA file.
 
-    Words that occur less than `min_count` times are read as `<unk>`.
+    Words that occur less than `min_count` times are replaced by `<unk>`.
 
-    Raises BadInput where the corpus cannot be read or is too small, FelicityError where `out` cannot be
+    Raises BadInput if the corpus cannot be read or is too small, FelicityError if `out` cannot be
     written.
     """
     if not 1 <= order <= HIGHEST_ORDER:
         raise FelicityError(
-            f"There are no {order}-gram models here; give -n a number from 1 to {HIGHEST_ORDER}."
+            f"The order of an n-gram model cannot be {order}; give -n a number from 1 to {HIGHEST_ORDER}."
         )
     if not names_arpa(out.name):
         raise FelicityError(
-            f"{out} would not be known for an ARPA file; let its name end in .arpa or .arpa.gz."
+            f"{out} would not be recognized as an ARPA file; use a name that ends in .arpa or .arpa.gz."
         )
     with replacing(out) as part:
         lines = read_lines(corpus, progress=progress)
-        text = read_corpus(lines, cut=cut, casing=casing, min_count=min_count, name=str(corpus))
+        text = read_corpus(lines, splitting=splitting, casing=casing, min_count=min_count, name=str(corpus))
         held = None
         if valid:
-            held = encode_corpus(read_lines(valid), text.words, cut=cut, casing=casing)
+            held = encode_corpus(read_lines(valid), text.words, splitting=splitting, casing=casing)
         tables = count_ngrams(text, order, name=str(corpus))
         smoothed = estimate(tables)
-        model = build_model(text.words, tables, smoothed, cut=cut, lower=casing == "lower")
+        model = build_model(text.words, tables, smoothed, splitting=splitting, lower=casing == "lower")
         write_part(model, part, packed=out.suffix == ".gz")
     return _report(text, tables, smoothed, model, held)
 

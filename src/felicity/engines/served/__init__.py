@@ -1,1 +1,5 @@
-"""Models behind a server that speaks the OpenAI protocol."""
+"""Models served through an OpenAI-compatible API."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,34 +1,107 @@
-"""One request to a server, repeated until it is answered: what can go wrong on the way, in one place."""
+"""One HTTP request to a server, with a rate limit, retries, and errors in one sentence."""
 
 import asyncio
+import json
 import random
 import time
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
+from html import escape
 from http import HTTPStatus
+from itertools import groupby
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from felicity.core.errors import FelicityError, NotPossible
-from felicity.engines.served.pace import Pace, back_off, read_retry_after
 from felicity.engines.served.settings import KEYS, Serving
 
+MINUTE = 60.0
+LONGEST_WAIT = 30.0
 T = TypeVar("T")
-
-PASSING = {408, 425, 429, 500, 502, 503, 504, 529}
+TRANSIENT = {408, 425, 429, 500, 502, 503, 504, 529}
 KEY_REFUSED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
-# Answers that cannot be read come of a mishap or of another protocol; repeating them tells which.
+# BadResponse answers are caused by a glitch or by another protocol; repeating the request shows which.
 UNREADABLE_TRIES = 8
 SAID_CHARACTERS = 200
-KEPT = "what was scored is kept, and the same command goes on from there"
+MESSAGE_CHARACTERS = 20_000
+# So many letters of a key in a row are no coincidence.
+PIECE = 6
+RESUME_HINT = "finished scores are saved, and the same command resumes from there"
 
 
-class Unreadable(Exception):
-    """An answer that is not what the protocol promises; the message says in what."""
+class RateLimiter:
+    """Spaces requests so that no minute exceeds the allowed number of requests or tokens."""
+
+    def __init__(self, *, requests_per_minute: float | None, tokens_per_minute: float | None) -> None:
+        self._rates = (requests_per_minute, tokens_per_minute)
+        self._free = 0.0
+
+    async def wait(self, tokens: int) -> None:
+        """Return when a request of this many tokens may be sent."""
+        now = time.monotonic()
+        start = max(now, self._free)
+        self._free = start + self.spacing(tokens)
+        if start > now:
+            await asyncio.sleep(start - now)
+
+    def spacing(self, tokens: int) -> float:
+        """Seconds between a request of this many tokens and the next.
+
+        >>> RateLimiter(requests_per_minute=60, tokens_per_minute=1200).spacing(100)
+        5.0
+        """
+        requests_rate, tokens_rate = self._rates
+        each = MINUTE / requests_rate if requests_rate else 0.0
+        long = MINUTE * tokens / tokens_rate if tokens_rate else 0.0
+        return max(each, long)
+
+
+def back_off(failures: int, first: float, rng: random.Random) -> float:
+    """Seconds to wait after this many failures: doubled each time, up to half a minute, with jitter.
+
+    >>> 0.25 <= back_off(1, 0.5, random.Random(0)) <= 0.5
+    True
+    """
+    longest = min(LONGEST_WAIT, first * 2.0 ** min(failures - 1, 30))
+    return longest * rng.uniform(0.5, 1.0)
+
+
+def read_retry_after(value: str | None, *, now: float) -> float:
+    """Seconds that a server asks to wait, given in seconds or as a date; 0 if it does not.
+
+    >>> read_retry_after("2.5", now=0.0)
+    2.5
+    >>> read_retry_after("Thu, 01 Jan 1970 00:00:10 GMT", now=4.0)
+    6.0
+    """
+    if not value:
+        return 0.0
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
+    except ValueError:
+        return 0.0
+
+
+class BadResponse(Exception):
+    """An answer that does not follow the protocol; the message says how."""
+
+
+# What reading an answer that does not follow the protocol may raise.
+UNEXPECTED = (
+    *(BadResponse, ValueError, KeyError, IndexError, TypeError, AttributeError),
+    *(ArithmeticError, RecursionError),
+)
 
 
 class Refused(Exception):
-    """The server understood and will not: a request it does not take, a path or model it does not have."""
+    """The server refuses the request: an unsupported request, or an unknown path or model."""
 
     def __init__(self, status: int, said: str) -> None:
         super().__init__(said)
@@ -37,8 +110,8 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
-class _Fault(Exception):
-    """Something that may be over at the next try."""
+class _TransientError(Exception):
+    """A failure that may be gone at the next try."""
 
     what: str
     wait: float = 0.0
@@ -46,17 +119,20 @@ class _Fault(Exception):
 
 
 class Client:
-    """Asks one server; used inside the event loop that made it."""
+    """Sends requests to one server; used inside the event loop that made it."""
 
-    def __init__(self, url: str, *, serving: Serving, key: str | None, pace: Pace) -> None:
+    def __init__(self, url: str, *, serving: Serving, key: str | None, rate_limiter: RateLimiter) -> None:
         import httpx
 
         self.url = url
         self._serving = serving
         self._key = key
-        self._pace = pace
+        self._pace = rate_limiter
         self._rng = random.Random()
-        self._broken = (httpx.TransportError, httpx.DecodingError, TimeoutError)
+        self._broken = (
+            *(httpx.TransportError, httpx.DecodingError, httpx.InvalidURL, httpx.TooManyRedirects),
+            *(TimeoutError, UnicodeError),
+        )
         self._http = httpx.AsyncClient(
             headers={"Authorization": f"Bearer {key}"} if key else {},
             verify=_trust(),
@@ -72,15 +148,15 @@ class Client:
 
     @property
     def root(self) -> str:
-        """The address of what servers offer beside the protocol."""
+        """The server's root, for endpoints outside the protocol."""
         return self.url.removesuffix("/v1")
 
     async def ask(
         self, url: str, body: dict[str, Any] | None = None, *, read: Callable[[Any], T], tokens: int = 0
     ) -> T:
-        """What `read` makes of the answer; posted where there is a body.
+        """What `read` makes of the answer; POST if there is a body.
 
-        Raises Refused, and FelicityError where the server's faults outlast the patience.
+        Raises Refused, and FelicityError if the server keeps failing longer than the patience.
         """
         began = None
         failures = 0
@@ -88,7 +164,7 @@ class Client:
             await self._pace.wait(tokens)
             try:
                 return await self._once(url, body, read)
-            except _Fault as fault:
+            except _TransientError as fault:
                 failures += 1
                 now = time.monotonic()
                 began = began or now
@@ -103,44 +179,43 @@ class Client:
             async with asyncio.timeout(self._serving.timeout):
                 response = await self._http.request("GET" if body is None else "POST", url, json=body)
         except self._broken as error:
-            raise _Fault(self._name(error)) from error
+            raise _TransientError(self._name(error)) from error
         if response.status_code >= HTTPStatus.BAD_REQUEST:
-            said = self._scrub(_find_message(response))
-            if response.status_code in PASSING and "insufficient_quota" not in said:
+            said = _find_message(response, self._scrub)
+            if response.status_code in TRANSIENT and "insufficient_quota" not in said:
                 asked = read_retry_after(response.headers.get("retry-after"), now=time.time())
-                raise _Fault(f"status {response.status_code}{': ' * bool(said)}{said}", wait=asked)
+                raise _TransientError(f"status {response.status_code}{': ' * bool(said)}{said}", wait=asked)
             raise Refused(response.status_code, said)
         try:
             return read(response.json())
-        except (Unreadable, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-            said = str(error) if isinstance(error, Unreadable) else "not the JSON that was expected"
-            raise _Fault(self._scrub(said), unreadable=True) from error
+        except UNEXPECTED as error:
+            said = str(error) if isinstance(error, BadResponse) else "unexpected JSON"
+            raise _TransientError(self._scrub(said), unreadable=True) from error
 
     def _name(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):
             return f"no answer within {self._serving.timeout:g} s"
-        return self._scrub(" ".join(str(error).split())[:SAID_CHARACTERS] or type(error).__name__)
+        return self._scrub(" ".join(str(error).split()))[:SAID_CHARACTERS] or type(error).__name__
 
     def _scrub(self, text: str) -> str:
-        """Without the key, which some servers repeat when they refuse it."""
-        return text.replace(self._key, "***") if self._key else text
+        return scrub(text, self._key) if self._key else text
 
-    def _give_up(self, fault: _Fault, failures: int) -> FelicityError:
+    def _give_up(self, fault: _TransientError, failures: int) -> FelicityError:
         tries = f"{failures} {'try' if failures == 1 else 'tries'}"
         if fault.unreadable:
             return FelicityError(
-                f"The server at {self.url} gave answers that cannot be used ({fault.what}), {tries}; check "
-                f"that --url speaks the OpenAI protocol; {KEPT}."
+                f"The server at {self.url} sent unusable answers ({fault.what}) in {tries}; check "
+                f"that --url is an OpenAI-compatible API; {RESUME_HINT}."
             )
         return FelicityError(
-            f"The server at {self.url} did not do its work ({fault.what}), {tries}; see that it runs, or "
-            f"wait longer with --patience; {KEPT}."
+            f"The server at {self.url} failed ({fault.what}) in {tries}; check that it is running, or "
+            f"wait longer with --patience; {RESUME_HINT}."
         )
 
 
 @lru_cache
 def _trust() -> Any:
-    """The certificates that are trusted; reading them takes long, and clients are many."""
+    """The trusted certificates, cached because reading them takes long."""
     import httpx
 
     return httpx.create_ssl_context()
@@ -156,17 +231,45 @@ def explain(refused: Refused, *, url: str, model: str) -> FelicityError:
             f"The server at {url} has no completions for '{model}'{said}; check the model's name and --url."
         )
     if refused.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return FelicityError(f"The server at {url} has no more quota for this key{said}; {KEPT}.")
+        return FelicityError(f"The server at {url} has no more quota for this key{said}; {RESUME_HINT}.")
     return NotPossible(f"The server at {url} refuses the request{said}, status {refused.status}.")
 
 
-def _find_message(response: Any) -> str:
-    """What an error's body says, short and on one line."""
+def scrub(text: str, key: str) -> str:
+    """A text without the key, which some servers repeat in errors, complete, in part or encoded.
+
+    >>> scrub("bad key sk-12345678, sk-123***", "sk-12345678")
+    'bad key ***, ******'
+    """
+    code = key.encode("utf-8", "surrogatepass")
+    forms = [key, quote(key, safe=""), json.dumps(key)[1:-1], escape(key), code.hex(), code.hex().upper()]
+    forms += [
+        b64encode(bytes(shift) + code).decode("ascii")[shift * 4 // 3 + 1 :].rstrip("=")
+        for shift in (0, 1, 2)
+    ]
+    forms += [b64encode(code).decode("ascii")]
+    for form in forms:
+        if form:
+            text = text.replace(form, "***")
+    covered = [False] * len(text)
+    for form in forms:
+        for begin in range(len(form) - PIECE + 1):
+            piece = form[begin : begin + PIECE]
+            at = text.find(piece)
+            while at >= 0:
+                covered[at : at + PIECE] = [True] * PIECE
+                at = text.find(piece, at + 1)
+    parts = groupby(zip(text, covered, strict=True), key=lambda pair: pair[1])
+    return "".join("***" if hidden else "".join(letter for letter, _ in part) for hidden, part in parts)
+
+
+def _find_message(response: Any, clean: Callable[[str], str]) -> str:
+    """The message in an error's body, short and on one line; the key is removed before it is cut."""
     try:
         found = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         found = response.text
     for field in ("error", "message", "detail"):
         if isinstance(found, dict) and field in found:
             found = found[field]
-    return " ".join(str(found).split())[:SAID_CHARACTERS]
+    return clean(" ".join(str(found)[:MESSAGE_CHARACTERS].split()))[:SAID_CHARACTERS]

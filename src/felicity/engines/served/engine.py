@@ -1,4 +1,4 @@
-"""Models behind a server: log p(token | everything before it), asked for over HTTP."""
+"""Served models: log p(token | everything before it), over HTTP."""
 
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -8,39 +8,41 @@ from itertools import pairwise
 
 import polars as pl
 
-from felicity.core.engine import NOTHING_MORE, EngineInfo, More, Sampling
+from felicity.core.engine import NO_EXTRAS, EngineInfo, Sampling, TokenExtras
 from felicity.core.errors import NotPossible
 from felicity.core.schemas import ENCODINGS
-from felicity.engines.causal import refuse_overlong
-from felicity.engines.causal_fill import score_next
-from felicity.engines.encoding import Encoder
+from felicity.engines.causal import score_next
+from felicity.engines.runtime import refuse_overlong
 from felicity.engines.served.client import Client
+from felicity.engines.served.completion import TopLimit, fill_next, generate_texts
 from felicity.engines.served.connection import Connection
-from felicity.engines.served.dialects import Dialect, Prompt, Reading
-from felicity.engines.served.forcing import read_forced
-from felicity.engines.served.settings import Bill
-from felicity.engines.served.tables import (
+from felicity.engines.served.prompts import (
     Row,
     build_row,
+    build_text_row,
     build_tokens,
+    build_whole,
     count_tokens,
     ids_of,
+    read_forced,
+    refuse_other_tokens,
     unknown_encodings,
 )
-from felicity.engines.served.texts import build_text_row, build_whole
-from felicity.engines.served.writing import Depth, fill_next, generate_texts
+from felicity.engines.served.protocols import Dialect, Prompt, PromptScores
+from felicity.engines.served.settings import CostEstimate
+from felicity.engines.tokenizing import Encoder
 
 CHUNK = 8192
-# A frame is handed on, and so kept on disk, at least this often.
+# A frame is yielded, and so saved to disk, at least this often.
 FRAME_ROWS = 256
 FRAME_SECONDS = 1.0
-# For bills and limits where only the server knows its tokens.
+# For cost estimates and rate limits if only the server knows its tokens.
 CHARACTERS_A_TOKEN = 4
 
 
 @dataclass(frozen=True)
 class Job:
-    """One prompt on its way: its place in the chunk, and its first token that is to be scored."""
+    """One prompt to score: its index in the chunk, and its first token to score."""
 
     place: int
     prompt: Prompt
@@ -48,14 +50,14 @@ class Job:
     first: int = 1
 
 
-ReadJob = Callable[[Client, Job], Awaitable[Reading]]
+ReadJob = Callable[[Client, Job], Awaitable[PromptScores]]
 
 
 class ServedEngine:
-    """Scores with a model behind a server.
+    """Scores with a served model.
 
-    With an `encoder`, token ids are sent; without one texts, and the server's own tokens are taken.
-    Without a `dialect` the server gives no log-probabilities of a prompt.
+    With an `encoder`, token ids are sent; without one, texts, and the server's own tokens are used.
+    Without a `dialect` the server gives no log-probabilities of prompts.
     """
 
     def __init__(
@@ -64,18 +66,18 @@ class ServedEngine:
         self._connection = connection
         self._encoder = encoder
         self._dialect = dialect
-        self._depth = Depth(vocabulary=info.vocabulary)
+        self._top_limit = TopLimit(vocabulary=info.vocabulary)
         self.info = info
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
-        """One row of ENCODINGS per prompt; nulls where only the server knows its tokens."""
+        """One row of ENCODINGS per prompt; nulls if only the server knows its tokens."""
         if self._encoder is None:
             return unknown_encodings(prompts)
         parts = [count_tokens(self._encoder.encode(part), self._encoder) for part in _chunks(prompts)]
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
 
-    def bill(self, prompts: pl.DataFrame) -> Bill:
-        """What scoring these prompts would send; without a tokenizer, four characters count as a token."""
+    def bill(self, prompts: pl.DataFrame) -> CostEstimate:
+        """What scoring these prompts would send; without a tokenizer, a token counts as four characters."""
         requests = len(prompts)
         if self._encoder is None:
             wholes = prompts.select(pl.concat_str("context_text", "text", ignore_nulls=True)).to_series()
@@ -83,27 +85,27 @@ class ServedEngine:
         else:
             known = self.encode(prompts).select(own="n_tokens", before="n_context").cast(pl.Int64)
             tokens = int(known.sum_horizontal().sum())
-            if self._dialect and self._dialect.way == "forced":
-                # Each token is a request with all that stands before it.
+            if self._dialect and self._dialect.method == "forced":
+                # Each token is a request with everything before it.
                 requests = int(known["own"].sum())
                 sent = pl.col("own") * pl.col("before") + pl.col("own") * (pl.col("own") + 1) // 2
                 tokens = int(known.select(sent.sum()).item())
         return self._connection.serving.bill(requests=requests, tokens=tokens)
 
     def score(
-        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), extras: TokenExtras = NO_EXTRAS
     ) -> Iterator[pl.DataFrame]:
-        """Rows of TOKENS as the answers come; requests in `done` are not sent.
+        """Rows of TOKENS as the answers arrive; requests in `done` are not sent.
 
-        Raises NotPossible where the server gives no log-probabilities of prompts, BadInput where a text
-        is too long, FelicityError where the server's faults outlast the patience.
+        Raises NotPossible if the server gives no log-probabilities of prompts, BadInput if a text is too
+        long, FelicityError if the server keeps failing longer than the patience.
         """
-        if more != NOTHING_MORE:
-            raise NotPossible(f"'{self.info.name}' is behind a server, which gives log-probabilities only.")
+        if extras != NO_EXTRAS:
+            raise NotPossible(f"'{self.info.name}' is a served model and gives log-probabilities only.")
         dialect = self._dialect
         if dialect is None:
             raise NotPossible(
-                f"The server at {self._connection.url} tells only the likeliest next tokens, not the "
+                f"The server at {self._connection.url} gives only the most probable next tokens, not the "
                 f"log-probabilities of a text, so '{self.info.name}' can {', '.join(self.info.can)} but not "
                 "score; serve the model with vLLM, or give its files to -m."
             )
@@ -118,26 +120,27 @@ class ServedEngine:
             yield from _frames(rows)
 
     def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
-        """Rows of FILLERS: the k likeliest tokens after what stands before each frame's blank."""
-        return fill_next(self._connection, self._encoder, frames, k=k, depth=self._depth)
+        """Rows of FILLERS: the k most probable tokens after the text before each frame's blank."""
+        return fill_next(self._connection, self._encoder, frames, k=k, top_limit=self._top_limit)
 
     def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
-        """Rows of CANDIDATES: log p(candidate | what stands before the blank)."""
+        """Rows of CANDIDATES: log p(candidate | the text before the blank)."""
         unknown = self._encoder.tokenizer.unk_token if self._encoder else None
         return score_next(self, frames, candidates, unknown=unknown, name=self.info.name)
 
     def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
-        """Rows of CONTINUATIONS: each prompt written on by the server."""
+        """Rows of CONTINUATIONS: each prompt continued by the server."""
         return generate_texts(self._connection, self._encoder, prompts, sampling=sampling)
 
     def _score_ids(self, chunk: pl.DataFrame, encoder: Encoder, read: ReadJob) -> Iterator[Row]:
         encoded = encoder.encode(chunk)
-        refuse_overlong(encoded, encoder.window, self.info.name)
+        refuse_overlong(count_tokens(encoded, encoder), window=encoder.window, name=self.info.name)
         ids = [ids_of(encoded, place) for place in range(len(encoded))]
         first = [int(encoded.wanted[begin:end].argmax()) for begin, end in pairwise(encoded.bounds)]
         jobs = [Job(place, found, len(found), first[place]) for place, found in enumerate(ids)]
-        for job, reading in self._connection.stream(jobs, read):
-            yield build_row(encoded, job.place, reading, encoder.tokenizer)
+        for job, scores in self._connection.stream(jobs, read):
+            refuse_other_tokens(ids[job.place], scores, encoder.tokenizer, url=self._connection.url)
+            yield build_row(encoded, job.place, scores, encoder.tokenizer)
 
     def _score_texts(self, chunk: pl.DataFrame, read: ReadJob) -> Iterator[Row]:
         wholes = [
@@ -147,13 +150,13 @@ class ServedEngine:
         jobs = [
             Job(place, whole, len(whole) // CHARACTERS_A_TOKEN + 1) for place, (whole, _) in enumerate(wholes)
         ]
-        for job, reading in self._connection.stream(jobs, read):
-            yield build_text_row(chunk["request"][job.place], *wholes[job.place], reading)
+        for job, scores in self._connection.stream(jobs, read):
+            yield build_text_row(chunk["request"][job.place], *wholes[job.place], scores)
 
 
-async def read_prompt(client: Client, job: Job, *, model: str, dialect: Dialect) -> Reading:
+async def read_prompt(client: Client, job: Job, *, model: str, dialect: Dialect) -> PromptScores:
     """The log-probabilities of one prompt."""
-    if dialect.way == "forced" and not isinstance(job.prompt, str):
+    if dialect.method == "forced" and not isinstance(job.prompt, str):
         return await read_forced(client, model, job.prompt, job.first)
     return await client.ask(
         f"{client.url}/completions",
@@ -168,7 +171,7 @@ def _chunks(prompts: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _frames(rows: Iterator[Row]) -> Iterator[pl.DataFrame]:
-    """Rows in frames: some hundreds, or those of a second."""
+    """Rows in frames of some hundreds, or of one second."""
     held: list[Row] = []
     since = time.monotonic()
     try:
@@ -178,7 +181,7 @@ def _frames(rows: Iterator[Row]) -> Iterator[pl.DataFrame]:
                 yield build_tokens(held)
                 held, since = [], time.monotonic()
     except Exception:
-        # What came before the failure is scored all the same.
+        # Yield what arrived before the failure.
         if held:
             yield build_tokens(held)
         raise

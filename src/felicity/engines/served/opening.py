@@ -1,4 +1,4 @@
-"""A served model made ready: met, asked the probe, and known by its answer."""
+"""Opening a served model: find its tokenizer and protocol, and identify it by its answer to a probe."""
 
 import sys
 from dataclasses import dataclass
@@ -14,31 +14,35 @@ from felicity.core.errors import NotPossible
 from felicity.core.ids import fingerprint
 from felicity.core.policy import Policy
 from felicity.core.schemas import PROMPTS
-from felicity.engines.digests import fingerprint_tokenizer
-from felicity.engines.encoding import Encoder
-from felicity.engines.loading import load_tokenizer
+from felicity.engines.runtime import load_tokenizer
 from felicity.engines.served.connection import Connection
-from felicity.engines.served.contact import (
+from felicity.engines.served.engine import Job, ServedEngine, read_prompt
+from felicity.engines.served.probing import (
+    PROBE,
     Server,
+    describe_server,
     find_dialect,
     find_next,
     find_tokenizer,
-    meet,
+    identify,
+    measure_noise,
     refuse_other_tokenizer,
     tokenize,
 )
-from felicity.engines.served.dialects import Dialect, Prompt
-from felicity.engines.served.engine import Job, ServedEngine, read_prompt
-from felicity.engines.served.forcing import find_forced
-from felicity.engines.served.identity import PROBE, identify, measure_noise
+from felicity.engines.served.prompts import (
+    find_forced,
+    ids_of,
+    refuse_other_tokens,
+    resolve_text_policy,
+)
+from felicity.engines.served.protocols import Dialect, Prompt
 from felicity.engines.served.settings import PREFIX, Serving, find_url
-from felicity.engines.served.tables import ids_of
-from felicity.engines.served.texts import resolve_text_policy
-from felicity.engines.served.tokenizing import RemoteTokenizer
-from felicity.engines.sources import resolve_source, short_name
+from felicity.engines.served.tokenizer import RemoteTokenizer
+from felicity.engines.sources import fingerprint_tokenizer, resolve_source, short_name
+from felicity.engines.tokenizing import Encoder
 
 FAMILY = "served"
-# Tokens of each sentence of the probe by which a server is known that tells no more.
+# Tokens per sentence of the probe that identify a server without prompt log-probabilities.
 PROBE_TOP = 5
 SIDE_BY_SIDE = 8
 FORCED_TOKENS = 8
@@ -46,7 +50,7 @@ FORCED_TOKENS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """Whose tokens are sent: a tokenizer, its digest, and where it is from."""
+    """The tokenizer whose ids are sent, its digest, and its origin."""
 
     tokenizer: Any
     digest: str
@@ -54,16 +58,16 @@ class Tokens:
 
 
 def open_served(spec: str, *, policy: Policy, serving: Serving) -> ServedEngine:
-    """The engine of a model behind a server.
+    """The engine of a served model.
 
-    Raises FelicityError where the server does not answer or is not what the options say, NotPossible
-    where it tells no log-probabilities at all.
+    Raises FelicityError if the server does not answer or does not match the options, NotPossible if it gives
+    no log-probabilities at all.
     """
     connection = Connection(find_url(serving), spec.removeprefix(PREFIX), serving)
-    server = meet(connection, connection.model)
-    connection = connection.but(model=server.model)
-    asking = find_asking(connection, server, policy)
-    resolved = asking.encoder.policy if asking.encoder else resolve_text_policy(policy)
+    server = describe_server(connection, connection.model)
+    connection = connection.replace(model=server.model)
+    query = choose_query_format(connection, server, policy)
+    resolved = query.encoder.policy if query.encoder else resolve_text_policy(policy)
     told = {
         "url": connection.url,
         "model": server.model,
@@ -71,33 +75,33 @@ def open_served(spec: str, *, policy: Policy, serving: Serving) -> ServedEngine:
         "version": server.version,
         "revision": serving.revision,
     }
-    values, noise = ask_probe(connection, asking)
-    asked = {"policy": resolved.key, "tokenizer": asking.digest}
+    values, noise = run_probe(connection, query)
+    asked = {"policy": resolved.key, "tokenizer": query.digest}
     identity = identify(told | asked, values, noise=noise)
     info = EngineInfo(
         name=short_name(server.model),
         family=FAMILY,
         kind="left-to-right",
         weights=fingerprint([told, identity.digest]),
-        tokenizer=asking.digest,
+        tokenizer=query.digest,
         policy=resolved.as_dict(),
         dtype=FAMILY,
         parameters=0,
-        vocabulary=len(asking.encoder.tokenizer) if asking.encoder else 0,
-        window=asking.encoder.window if asking.encoder and server.window else server.window,
+        vocabulary=len(query.encoder.tokenizer) if query.encoder else 0,
+        window=query.encoder.window if query.encoder and server.window else server.window,
         noise=identity.noise,
-        can=("score", "fill", "generate") if asking.dialect else ("fill", "generate"),
-        notes=told | {"asked": asking.dialect.way if asking.dialect else "top", "tokens": asking.origin},
+        can=("score", "fill", "generate") if query.dialect else ("fill", "generate"),
+        notes=told | {"asked": query.dialect.method if query.dialect else "top", "tokens": query.origin},
     )
-    return ServedEngine(connection, info, encoder=asking.encoder, dialect=asking.dialect)
+    return ServedEngine(connection, info, encoder=query.encoder, dialect=query.dialect)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
-    """How a server will be asked.
+class QueryFormat:
+    """How a server is queried.
 
-    encoder: None where texts are sent. dialect: None where it tells only what comes next.
-    digest, origin: of the tokens that are sent.
+    encoder: None if texts are sent. dialect: None if the server gives only next-token probabilities.
+    digest, origin: of the tokenizer whose ids are sent.
     """
 
     encoder: Encoder | None
@@ -106,31 +110,31 @@ class Asking:
     origin: str = "of the server, from texts"
 
 
-def find_asking(connection: Connection, server: Server, policy: Policy) -> Asking:
-    """Token ids where there is a tokenizer and the server takes them, else texts.
+def choose_query_format(connection: Connection, server: Server, policy: Policy) -> QueryFormat:
+    """Token ids if there is a tokenizer and the server accepts ids, else texts.
 
-    Raises NotPossible where a tokenizer is named and the server takes no ids.
+    Raises NotPossible if a tokenizer is named and the server accepts no ids.
     """
     tokens = find_tokens(connection, server)
     if tokens is None:
-        return Asking(encoder=None, dialect=find_dialect(connection, PROBE[0]))
+        return QueryFormat(encoder=None, dialect=find_dialect(connection, PROBE[0]))
     limit = server.window or sys.maxsize
     encoder = Encoder.build(tokens.tokenizer, policy, window=limit, name=server.model)
     dialect = find_dialect(connection, encode_probe(encoder)[0])
     if dialect is None:
         plain = find_dialect(connection, PROBE[0])
         if plain and connection.serving.tokenizer:
-            raise NotPossible(f"The server at {connection.url} takes no token ids; leave --tokenizer out.")
+            raise NotPossible(f"The server at {connection.url} accepts no token ids; omit --tokenizer.")
         dialect = None if plain else find_forced(connection, encode_probe(encoder)[0])
         if plain or (not dialect and not find_next(connection, encode_probe(encoder)[0], PROBE_TOP)):
-            return Asking(encoder=None, dialect=plain)
+            return QueryFormat(encoder=None, dialect=plain)
     room = limit - (dialect.new if dialect else 1)
     encoder = Encoder(tokens.tokenizer, encoder.policy, room)
-    return Asking(encoder=encoder, dialect=dialect, digest=tokens.digest, origin=tokens.origin)
+    return QueryFormat(encoder=encoder, dialect=dialect, digest=tokens.digest, origin=tokens.origin)
 
 
 def find_tokens(connection: Connection, server: Server) -> Tokens | None:
-    """The tokenizer that was named, checked against the server's, or the server's own, or none."""
+    """The named tokenizer, compared with the server's, or the server's own, or None."""
     named = connection.serving.tokenizer
     if named:
         folder = Path(named).expanduser()
@@ -154,7 +158,7 @@ def find_tokens(connection: Connection, server: Server) -> Tokens | None:
 
 
 def _find_begin(connection: Connection, kind: str) -> str | None:
-    """The begin token, where the tokenizer puts one before an empty text."""
+    """The begin token, if the tokenizer puts one before an empty text."""
     ((ids, pieces),) = tokenize(connection, [""], True, kind=kind, tolerant=True)
     piece = pieces[0] if len(ids) == 1 else None
     return piece.decode("utf-8", "replace") if isinstance(piece, bytes) else piece
@@ -167,39 +171,41 @@ def encode_probe(encoder: Encoder) -> list[list[int]]:
     return [ids_of(encoded, place)[: encoder.window] for place in range(len(encoded))]
 
 
-def ask_probe(connection: Connection, asking: Asking) -> tuple[list[float], float]:
-    """What the server says of the probe, and by how much a sentence's sum moves in company.
+def run_probe(connection: Connection, query: QueryFormat) -> tuple[list[float], float]:
+    """The server's scores of the probe, and how far a sentence's sum moves under concurrent requests.
 
-    Raises NotPossible where it tells nothing.
+    Raises NotPossible if it gives none.
     """
-    prompts: list[Prompt] = list(encode_probe(asking.encoder)) if asking.encoder else list(PROBE)
-    dialect = asking.dialect
-    if dialect is not None and dialect.way == "forced":
-        # A request a token: fewer of them tell as much.
+    prompts: list[Prompt] = list(encode_probe(query.encoder)) if query.encoder else list(PROBE)
+    dialect = query.dialect
+    if dialect is not None and dialect.method == "forced":
+        # One request per token: a few tokens are enough.
         prompts = [prompt[:FORCED_TOKENS] for prompt in prompts]
     if dialect is None:
-        return _ask_next(connection, prompts), 0.0
+        return _request_next(connection, prompts), 0.0
     work = partial(read_prompt, model=connection.model, dialect=dialect)
     jobs = [Job(place, prompt, len(prompt)) for place, prompt in enumerate(prompts)]
-    alone = [
-        [value for value in reading.logprobs if value is not None]
-        for reading in connection.ask_all(jobs, work, width=1)
-    ]
+    answers = connection.collect(jobs, work, width=1)
+    if query.encoder:
+        for prompt, scores in zip(prompts, answers, strict=True):
+            if isinstance(prompt, list):
+                refuse_other_tokens(prompt, scores, query.encoder.tokenizer, url=connection.url)
+    alone = [[value for value in scores.logprobs if value is not None] for scores in answers]
     company = list(islice(cycle(jobs), max(len(jobs), min(connection.serving.concurrency, SIDE_BY_SIDE))))
     sums = [sum(values) for values in alone]
     together = [
-        sum(value for value in reading.logprobs if value is not None)
-        for reading in connection.ask_all(company, work)
+        sum(value for value in scores.logprobs if value is not None)
+        for scores in connection.collect(company, work)
     ]
     noise = measure_noise([sums[job.place] for job in company], [together])
     return [value for values in alone for value in values], noise
 
 
-def _ask_next(connection: Connection, prompts: list[Prompt]) -> list[float]:
+def _request_next(connection: Connection, prompts: list[Prompt]) -> list[float]:
     found = [find_next(connection, prompt, PROBE_TOP) for prompt in prompts]
     if not all(found):
         raise NotPossible(
-            f"The server at {connection.url} tells no log-probabilities for '{connection.model}', neither of "
+            f"The server at {connection.url} gives no log-probabilities for '{connection.model}', neither of "
             "a prompt nor of the next token; serve it with vLLM, or give its files to -m."
         )
     return [value for rows in found if rows for _token, value in rows[:PROBE_TOP]]

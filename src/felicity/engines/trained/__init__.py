@@ -1,1 +1,5 @@
-"""LSTM and TDLM language models trained here, on CPU or GPU."""
+"""LSTM and TDLM language models trained with felicity."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,42 +1,113 @@
 """LSTM and TDLM models: log p(word | the words before it), for TDLM also given a document.
 
-An LSTM reads a context before the text, as one running text. A TDLM takes it as the document that the
-text stands in: the content words of the context, at most as many as in training; without one the topic
-vector is zero.
+An LSTM reads a context before the text, as running text. A TDLM takes it as the document that contains the
+text: the content words of the context, at most as many as in training; without a context the topic vector
+is zero.
 """
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 
-from felicity.core.engine import NOTHING_MORE, EngineInfo, More
+from felicity.core.engine import NO_EXTRAS, EngineInfo, TokenExtras
+from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
-from felicity.engines.batches import BATCH_TOKENS, plan_batches
-from felicity.engines.describe import ModelDescription
-from felicity.engines.devices import Compute, choose_device, prepare_processor, refuse_for_words
-from felicity.engines.digests import remember_digest
-from felicity.engines.encoding import Encoded, Encoder
-from felicity.engines.folders import read_tensors
-from felicity.engines.pretrained import build_encodings, refuse_no_number
-from felicity.engines.reading import Reader
-from felicity.engines.records import build_tokens
-from felicity.engines.sources import ModelSource
+from felicity.engines.causal import fill_words, score_next
+from felicity.engines.runtime import (
+    BATCH_TOKENS,
+    Compute,
+    TokenScorer,
+    build_encodings,
+    build_tokens,
+    choose_device,
+    plan_batches,
+    prepare_processor,
+    refuse_no_number,
+    refuse_word_model_options,
+)
+from felicity.engines.sources import ModelDescription, ModelSource, cached_digest, read_tensors
+from felicity.engines.tokenizing import Encoded, Encoder
 from felicity.engines.trained.folder import VOCABULARY, find_weights, read_record, read_words
+from felicity.engines.trained.networks import LstmModel, TdlmModel
 from felicity.engines.trained.settings import TrainingSettings
-from felicity.engines.words.encoding import encode_words, mark_boundaries, name_casing, settle_policy
-from felicity.engines.words.tokenizer import WordList, WordTokenizer, fingerprint_words
+from felicity.engines.trained.training import build_network
+from felicity.engines.trained.training_data import pad
+from felicity.engines.words import (
+    UNKNOWN,
+    WordList,
+    WordTokenizer,
+    encode_words,
+    fingerprint_words,
+    is_word_model,
+    mark_boundaries,
+    record_casing,
+    resolve_policy,
+)
 
-# Nats by which re-batching may move a sentence's sum in float32; a property test holds it.
+# Positions projected onto the vocabulary at once, so that memory stays bounded.
+SLICE_POSITIONS = 512
+# Nats by which a sentence's sum may change with its batch in float32; a property test checks it.
 NOISE = 1e-4
 CHUNK = 8192
+
+
+def score_batch(
+    model: LstmModel | TdlmModel,
+    encoded: Encoded,
+    sequences: np.ndarray,
+    documents: list[np.ndarray],
+    scorer: TokenScorer,
+) -> np.ndarray:
+    """Records of the wanted tokens of these sequences, flat, in their order.
+
+    `documents` are content words, one array per sequence; an LSTM takes none.
+    """
+    spans = [slice(encoded.bounds[i], encoded.bounds[i + 1]) for i in sequences]
+    ids = pad([encoded.ids[span] for span in spans]).ids
+    rows, columns = np.nonzero(pad([encoded.wanted[span] for span in spans]).ids)
+    targets = ids[rows, columns]
+    found = np.empty(len(rows), dtype=scorer.record)
+    with torch.inference_mode():
+        device = next(model.parameters()).device
+        hidden, _ = model.read(
+            torch.from_numpy(ids).to(device), None, _topic_vectors(model, documents, device)
+        )
+        for begin in range(0, len(rows), SLICE_POSITIONS):
+            part = slice(begin, begin + SLICE_POSITIONS)
+            before = hidden[torch.from_numpy(rows[part]), torch.from_numpy(columns[part] - 1)]
+            found[part] = scorer.score(model.predict(before), np.arange(len(before)), targets[part])
+    return found
+
+
+def predict_next(model: LstmModel, histories: list[np.ndarray]) -> np.ndarray:
+    """Nats over the vocabulary after each history, one row each."""
+    padded = pad(histories)
+    with torch.inference_mode():
+        device = next(model.parameters()).device
+        hidden, _ = model.read(torch.from_numpy(padded.ids).to(device), None)
+        last = hidden[torch.arange(len(histories)), torch.from_numpy(padded.lengths - 1)]
+        return torch.log_softmax(model.predict(last).float(), dim=-1).cpu().numpy()
+
+
+def _topic_vectors(
+    model: LstmModel | TdlmModel, documents: list[np.ndarray], device: torch.device
+) -> torch.Tensor | None:
+    if not isinstance(model, TdlmModel):
+        return None
+    padded = pad(documents)
+    ids = torch.from_numpy(padded.ids).to(device)
+    return model.topic.read(ids, torch.from_numpy(padded.lengths).to(device))
 
 
 class TrainedEngine:
@@ -54,7 +125,7 @@ class TrainedEngine:
         self._description = description
         self._policy = policy
         self._compute = compute or Compute()
-        refuse_for_words(self._compute, models="LSTM and TDLM")
+        refuse_word_model_options(self._compute, models="LSTM and TDLM")
 
     @cached_property
     def settings(self) -> TrainingSettings:
@@ -65,36 +136,34 @@ class TrainedEngine:
     def encoder(self) -> Encoder:
         """The words of the model under the policy."""
         tokenizer = load_trained_tokenizer(self._source.folder)
-        policy = settle_policy(self._policy)
+        policy = resolve_policy(self._policy)
         return Encoder.build(tokenizer, policy, window=sys.maxsize, name=self._source.name)
 
     @cached_property
     def model(self) -> Any:
         """The model in evaluation mode."""
-        from felicity.engines.trained.loading import load_trained
-
         prepare_processor()
         return load_trained(self._source.folder, device=choose_device(self._compute.device))
 
     @cached_property
     def info(self) -> EngineInfo:
-        """What the model is and how it will be asked, without its weights."""
+        """What the model is and its settings, without its weights."""
         folder = self._source.folder
         tokenizer = self.encoder.tokenizer
-        vocabulary = remember_digest(folder / VOCABULARY)
+        vocabulary = cached_digest(folder / VOCABULARY)
         return EngineInfo(
             name=self._source.name,
             family=self.settings.family,
             kind="left-to-right",
-            weights=remember_digest(find_weights(folder)),
+            weights=cached_digest(find_weights(folder)),
             tokenizer=fingerprint_words(tokenizer, vocabulary),
-            policy=name_casing(self.encoder.policy, tokenizer).as_dict(),
+            policy=record_casing(self.encoder.policy, tokenizer).as_dict(),
             dtype="float32",
             parameters=self._description.parameters,
             vocabulary=len(tokenizer),
             window=None,
             noise=NOISE,
-            can=("score", "more"),
+            can=("score", "more", *(() if self.settings.topic else ("fill",))),
             notes=self._source.details | self._notes(),
         )
 
@@ -111,25 +180,33 @@ class TrainedEngine:
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
 
     def score(
-        self, prompts: pl.DataFrame, *, done: Collection[str] = (), more: More = NOTHING_MORE
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), extras: TokenExtras = NO_EXTRAS
     ) -> Iterator[pl.DataFrame]:
-        """Rows of TOKENS, a frame whenever a batch is done; batches wholly in `done` are passed over."""
-        from felicity.engines.trained.scoring import score_batch
+        """Rows of TOKENS, one frame per finished batch; batches that are wholly in `done` are skipped."""
 
-        reader = Reader(replace(more, boundary=False))
+        scorer = TokenScorer(replace(extras, boundary=False))
         for chunk in prompts.iter_slices(CHUNK):
             encoded, documents = self._encode(chunk)
             finished = np.array([request in done for request in encoded.request], dtype=bool)
             for batch in plan_batches(encoded.lengths, budget=BATCH_TOKENS):
                 if finished[batch].all():
                     continue
-                records = score_batch(self.model, encoded, batch, [documents[i] for i in batch], reader)
+                records = score_batch(self.model, encoded, batch, [documents[i] for i in batch], scorer)
                 refuse_no_number(records["logprob"], name=self._source.name)
                 tokens = build_tokens(encoded, batch, records, self.encoder.tokenizer)
-                yield mark_boundaries(tokens, more)
+                yield mark_boundaries(tokens, extras)
+
+    def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+        """Rows of FILLERS: the k likeliest words after what stands before each frame's blank."""
+        predict = partial(predict_next, self.model)
+        return fill_words(self.encoder, frames, k=k, name=self._source.name, predict=predict)
+
+    def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
+        """Rows of CANDIDATES: log p(candidate | what stands before the blank)."""
+        return score_next(self, frames, candidates, unknown=UNKNOWN, name=self._source.name)
 
     def _encode(self, prompts: pl.DataFrame) -> tuple[Encoded, list[np.ndarray]]:
-        """The sequences to read, and for TDLM the content words of each document."""
+        """The sequences to score, and for TDLM the content words of each document."""
         name = self._source.name
         if not self.settings.topic:
             nothing = np.zeros(0, dtype=np.int64)
@@ -156,15 +233,15 @@ class TrainedEngine:
 def load_trained_tokenizer(folder: Path) -> WordTokenizer:
     """The words of a trained model.
 
-    Raises BadInput where the files are damaged.
+    Raises BadInput if the files are damaged.
     """
     settings = read_record(folder).settings
     words = WordList(read_words(folder).words)
-    return WordTokenizer(words, cut=settings.cut, lower=settings.casing == "lower")
+    return WordTokenizer(words, splitting=settings.cut, lower=settings.casing == "lower")
 
 
 def describe_trained(folder: Path) -> ModelDescription:
-    """What a folder of `felicity train` holds, from its record and the header of its weights."""
+    """What a folder of `felicity train` contains, from its record and the header of its weights."""
     weights = find_weights(folder)
     settings = read_record(folder).settings
     tensors = read_tensors(weights)
@@ -177,3 +254,51 @@ def describe_trained(folder: Path) -> ModelDescription:
         dtype="F32",
         size=weights.stat().st_size,
     )
+
+
+def load_trained(folder: Path, *, device: str) -> LstmModel | TdlmModel:
+    """The model in evaluation mode.
+
+    Raises BadInput if the weights are damaged or belong to another model.
+    """
+    path = find_weights(folder)
+    settings, table = read_record(folder).settings, read_words(folder)
+    with torch.random.fork_rng(devices=[]):
+        model = build_network(len(table), settings)
+    try:
+        model.load_state_dict(load_file(path))
+    except (SafetensorError, OSError, RuntimeError, KeyError) as error:
+        raise BadInput(
+            f"{path} is damaged or does not match its vocabulary; train the model again."
+        ) from error
+    return model.to(device).eval()
+
+
+def list_topics(folder: Path, *, k: int = 10) -> list[list[tuple[str, float]]]:
+    """For each topic its `k` most probable content words and their probabilities.
+
+    Raises NotPossible if the model has no topics.
+    """
+    if not folder.is_dir() or not is_word_model(folder) or not read_record(folder).settings.topic:
+        raise NotPossible(
+            f"{folder} has no topics; give the folder of a model trained with `felicity train tdlm`."
+        )
+    if k < 1:
+        raise FelicityError("-k must be at least 1.")
+    import torch
+
+    from felicity.engines.trained.networks import TdlmModel
+
+    model, table = load_trained(folder, device="cpu"), read_words(folder)
+    if not isinstance(model, TdlmModel):
+        raise NotPossible(
+            f"{folder} has no topics; give the folder of a model trained with `felicity train tdlm`."
+        )
+    with torch.inference_mode():
+        probability = torch.softmax(model.topic.topics(), dim=1).numpy()
+    telling = np.flatnonzero(table.content)
+    best = telling[np.argsort(-probability[:, telling], axis=1, kind="stable")[:, :k]]
+    return [
+        [(table.words[place], float(probability[topic, place])) for place in places]
+        for topic, places in enumerate(best.tolist())
+    ]

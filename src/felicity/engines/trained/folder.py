@@ -1,4 +1,4 @@
-"""A trained model on disk: trained.json, vocabulary.tsv, model.safetensors, and what training needs."""
+"""A trained model on disk: trained.json, vocabulary.tsv, model.safetensors and the training history."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -8,8 +8,8 @@ from typing import Any
 from felicity.core.errors import BadInput
 from felicity.core.files import disk_errors, read_text, replacing
 from felicity.engines.trained.settings import TrainingSettings
-from felicity.engines.trained.vocabulary import WordTable, read_table, write_table
-from felicity.engines.words.files import TRAINED
+from felicity.engines.trained.training_data import WordTable, read_table, write_table
+from felicity.engines.words import TRAINED
 
 FORMAT = 1
 VOCABULARY = "vocabulary.tsv"
@@ -19,7 +19,7 @@ HISTORY = "history.json"
 
 @dataclass(frozen=True)
 class TrainedRecord:
-    """What trained.json holds: the settings, what was trained on, and the key of the training."""
+    """The content of trained.json: the settings, the corpus, and the key of the training."""
 
     settings: TrainingSettings
     corpus: dict[str, Any]
@@ -27,18 +27,18 @@ class TrainedRecord:
 
 
 def prepare_folder(folder: Path, record: TrainedRecord, table: WordTable) -> None:
-    """Make the folder of a training, or see that it holds this very one.
+    """Create the folder of a training, or check that it contains this very training.
 
-    Raises BadInput where it holds something else, FelicityError where the disk refuses.
+    Raises BadInput if it contains something else, FelicityError if it cannot be written.
     """
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         taken = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
     if taken and TRAINED not in taken:
-        raise BadInput(f"{folder} is not empty and holds no training; choose another folder with -o.")
+        raise BadInput(f"{folder} is not empty and contains no training; choose another folder with -o.")
     if taken and read_record(folder).key != record.key:
         raise BadInput(
-            f"{folder} holds a training with other settings or another corpus; choose another folder with -o."
+            f"{folder} contains a training with other settings or corpus; choose another folder with -o."
         )
     write_table(table, folder / VOCABULARY)
     content = {"format": FORMAT, "family": record.settings.family, "settings": asdict(record.settings)}
@@ -46,9 +46,9 @@ def prepare_folder(folder: Path, record: TrainedRecord, table: WordTable) -> Non
 
 
 def read_record(folder: Path) -> TrainedRecord:
-    """What is remembered of a training.
+    """The record of a training.
 
-    Raises BadInput where the file is damaged.
+    Raises BadInput if the file is damaged.
     """
     path = folder / TRAINED
     try:
@@ -62,23 +62,23 @@ def read_record(folder: Path) -> TrainedRecord:
 def read_words(folder: Path) -> WordTable:
     """The vocabulary of a trained model.
 
-    Raises BadInput where the file is missing or damaged.
+    Raises BadInput if the file is missing or damaged.
     """
     return read_table(folder / VOCABULARY)
 
 
 def find_weights(folder: Path) -> Path:
-    """The file of the weights.
+    """The weights file.
 
-    Raises BadInput where training has not come to an end of its first epoch yet.
+    Raises BadInput if training has not finished its first epoch.
     """
     path = folder / WEIGHTS
     if not path.is_file():
-        raise BadInput(f"{folder} has no weights yet; run `felicity train` again to go on with its training.")
+        raise BadInput(f"{folder} has no weights yet; run `felicity train` again to resume its training.")
     return path
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a small file for people and programs to read."""
+    """Write a small JSON file."""
     with replacing(path) as part:
         part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,24 +1,25 @@
-"""Hyper-parameters of LSTM and TDLM, by default those of Lau, Baldwin & Cohn (2017), Table 1."""
+"""Hyperparameters of LSTM and TDLM, by default those of Lau, Baldwin & Cohn (2017), Table 1."""
 
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 from felicity.core.errors import BadInput, FelicityError
 from felicity.core.ids import fingerprint
 from felicity.core.policy import Casing
-from felicity.engines.words.cutting import Cut
+from felicity.engines.words import WordSplitting
 
-# Settings that decide when training ends, not where it goes: a training may be taken up with others.
+# Settings that decide only when training ends: a training may be resumed with other values.
 ENDS = ("epochs", "patience")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopicSettings:
-    """The topic model of TDLM; in brackets the paper's symbols.
+    """The topic model of TDLM; the paper's symbols are in brackets.
 
     topics (k), size of a topic's output vector (b), filters (a) and their width (h) of the document
-    encoder, words a topic batch predicts per document (m1), longest document in content words (m3), share
-    of word types too frequent to tell of a topic, dropout (1 - p1).
+    encoder, words predicted per document in a topic batch (m1), longest document in content words (m3), share
+    of word types too frequent to indicate a topic, dropout (1 - p1).
     """
 
     topics: int = 100
@@ -36,9 +37,9 @@ class TrainingSettings:
     """One training.
 
     From the paper: embedding (e), hidden, layers, steps of back-propagation (m2), batch, epochs, rate (l),
-    dropout (1 - p2), min_count and lower casing. From its program: clip, the largest norm of a gradient.
-    Ours: seed, held (the share of the corpus kept for validation where no other text is), patience
-    (epochs without a better validation perplexity before training ends).
+    dropout (1 - p2), min_count and lower-casing. From its program: clip, the largest norm of a gradient.
+    Ours: cut (how text is split into words), seed, held (the share of the corpus held out for validation if
+    no other text is given), patience (epochs without a better validation perplexity before training ends).
     """
 
     embedding: int = 300
@@ -51,7 +52,7 @@ class TrainingSettings:
     rate: float = 0.001
     clip: float = 5.0
     min_count: int = 10
-    cut: Cut = "punctuation"
+    cut: WordSplitting = "punctuation"
     casing: Casing = "lower"
     held: float = 0.05
     patience: int = 2
@@ -75,14 +76,14 @@ class TrainingSettings:
 
     @property
     def key(self) -> str:
-        """Equal for trainings that take the same way."""
+        """Equal for trainings that compute the same weights."""
         return fingerprint({name: value for name, value in asdict(self).items() if name not in ENDS})
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> "TrainingSettings":
-        """What `asdict` made, read back.
+        """The inverse of `asdict`.
 
-        Raises BadInput where a field is missing or new.
+        Raises BadInput if a field is missing or unknown.
         """
         try:
             topic = fields.get("topic")
@@ -94,6 +95,7 @@ class TrainingSettings:
 def _require(settings: object, ranges: dict[str, tuple[float, float | None]]) -> None:
     for name, (low, high) in ranges.items():
         value = getattr(settings, name)
-        if value < low or (high is not None and value > high):
+        # Written so that what is not a number is refused too.
+        if not low <= value < inf or (high is not None and value > high):
             reach = f"at least {low}" if high is None else f"from {low} to {high}"
             raise FelicityError(f"{name} is {value}; give a number {reach}.")

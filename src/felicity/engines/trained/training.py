@@ -1,44 +1,246 @@
-"""From a corpus to an LSTM or a TDLM, from the beginning or from where it stopped."""
+"""Training an LSTM or a TDLM on a corpus, from the beginning or from a checkpoint."""
 
 import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
+import numpy as np
 import torch
 from filelock import FileLock, Timeout
 from safetensors.torch import save_file
+from torch import Tensor
+from torch.nn.functional import cross_entropy
 
-from felicity.core.errors import FelicityError
-from felicity.core.files import disk_errors, replacing
-from felicity.engines.trained.batches import plan_epoch
-from felicity.engines.trained.checkpoint import Progressed, Training, load_checkpoint, save_checkpoint
+from felicity.core.errors import BadInput, FelicityError
+from felicity.core.files import clear_leftovers, disk_errors, replacing
 from felicity.engines.trained.folder import HISTORY, WEIGHTS, TrainedRecord, prepare_folder, write_json
-from felicity.engines.trained.learning import (
-    begin_with,
-    build_network,
-    build_optimizers,
-    language_step,
-    measure_nats,
-    topic_step,
-)
-from felicity.engines.trained.preparation import Prepared
+from felicity.engines.trained.networks import LstmModel, TdlmModel
 from felicity.engines.trained.settings import TrainingSettings
-from felicity.engines.trained.tdlm_model import TdlmModel
-from felicity.engines.trained.text import topic_sequences
+from felicity.engines.trained.training_data import (
+    Padded,
+    Prepared,
+    TrainingText,
+    pad,
+    pad_documents,
+    pad_rest_of_documents,
+    pad_sequences,
+    plan_epoch,
+    plan_validation,
+    topic_sequences,
+)
 
-# Called with the epoch, how many of its batches are done and how many there are.
+CHECKPOINT = "checkpoint.pt"
+# Called with the epoch, its finished batches and all its batches.
 BatchProgress = Callable[[int, int, int], None]
 # Called with a row of the history: epoch, train, valid (perplexities), seconds.
 EpochProgress = Callable[[dict[str, float]], None]
 
 
+def build_network(vocabulary: int, settings: TrainingSettings) -> LstmModel | TdlmModel:
+    """A model with random weights, drawn by torch's global generator."""
+    if settings.topic:
+        return TdlmModel(vocabulary, settings, settings.topic)
+    return LstmModel(vocabulary, settings)
+
+
+def set_embeddings(model: LstmModel | TdlmModel, vectors: np.ndarray) -> None:
+    """Set known word vectors in the embeddings of the language and the topic model."""
+    known = torch.from_numpy(~np.isnan(vectors[:, 0]))
+    if isinstance(model, TdlmModel):
+        embeddings = [model.language.embedding, model.topic.embedding]
+    else:
+        embeddings = [model.embedding]
+    with torch.no_grad():
+        for embedding in embeddings:
+            embedding.weight[known] = torch.from_numpy(vectors).to(embedding.weight.device)[known]
+
+
+def build_optimizers(model: LstmModel | TdlmModel, settings: TrainingSettings) -> list[torch.optim.Adam]:
+    """Adam for the language model and, with separate moments, for the topic model."""
+    optimizers = [torch.optim.Adam(model.parameters(), lr=settings.rate)]
+    if isinstance(model, TdlmModel):
+        optimizers.append(torch.optim.Adam(model.topic.parameters(), lr=settings.rate))
+    return optimizers
+
+
+def language_step(
+    model: LstmModel | TdlmModel,
+    optimizer: torch.optim.Adam,
+    text: TrainingText,
+    rows: np.ndarray,
+    settings: TrainingSettings,
+    device: str,
+) -> float:
+    """Train on a batch segment by segment; returns its total loss in nats.
+
+    The state carries over from segment to segment, the gradient does not (truncated back-propagation).
+    """
+    batch = pad_sequences(text, rows)
+    ids = torch.from_numpy(batch.ids).to(device)
+    state = None
+    nats = 0.0
+    for begin in range(0, batch.ids.shape[1] - 1, settings.steps):
+        optimizer.zero_grad(set_to_none=True)
+        topic = _topic_vectors(model, text, rows, settings, device)
+        hidden, state = model.read(ids[:, begin:-1][:, : settings.steps], state, topic)
+        state = (state[0].detach(), state[1].detach())
+        loss = _nats(model, hidden, ids, _wanted(batch, begin, hidden.shape[1], device), begin)
+        (loss / len(rows)).backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip)
+        optimizer.step()
+        nats += float(loss.detach())
+    return nats
+
+
+def topic_step(
+    model: TdlmModel,
+    optimizer: torch.optim.Adam,
+    text: TrainingText,
+    sequences: np.ndarray,
+    document: int,
+    device: str,
+) -> None:
+    """Train on predicting a few words of each document from the whole document."""
+    documents = pad_documents(text, sequences[:, 0], document=document)
+    targets = pad([text.content[begin:end] for _, begin, end in sequences])
+    optimizer.zero_grad(set_to_none=True)
+    vector = model.topic.read(*_on(documents, device))
+    logits = model.topic.predict(vector)
+    wanted = torch.from_numpy(np.arange(targets.ids.shape[1]) < targets.lengths[:, None]).to(device)
+    rows = wanted.nonzero()[:, 0]
+    words = torch.from_numpy(targets.ids).to(device)[wanted]
+    loss = cross_entropy(logits[rows], words, reduction="sum") / len(sequences)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+
+
+def measure_nats(
+    model: LstmModel | TdlmModel, text: TrainingText, settings: TrainingSettings, device: str
+) -> float:
+    """The surprisal of a whole text, in nats; each sequence from its beginning, without dropout."""
+    model.eval()
+    total = 0.0
+    with torch.inference_mode():
+        for rows in plan_validation(text.lengths, batch=settings.batch):
+            batch = pad_sequences(text, rows)
+            ids = torch.from_numpy(batch.ids).to(device)
+            topic = _topic_vectors(model, text, rows, settings, device)
+            state = None
+            for begin in range(0, batch.ids.shape[1] - 1, settings.steps):
+                hidden, state = model.read(ids[:, begin:-1][:, : settings.steps], state, topic)
+                wanted = _wanted(batch, begin, hidden.shape[1], device)
+                total += float(_nats(model, hidden, ids, wanted, begin))
+    model.train()
+    return total
+
+
+def _nats(model: LstmModel | TdlmModel, hidden: Tensor, ids: Tensor, wanted: Tensor, begin: int) -> Tensor:
+    targets = ids[:, begin + 1 : begin + 1 + hidden.shape[1]]
+    return cross_entropy(model.predict(hidden[wanted]), targets[wanted], reduction="sum")
+
+
+def _wanted(batch: Padded, begin: int, size: int, device: str) -> Tensor:
+    """Which words of a segment have a next word to predict."""
+    place = begin + np.arange(size)
+    return torch.from_numpy(place < batch.lengths[:, None] - 1).to(device)
+
+
+def _topic_vectors(
+    model: Any, text: TrainingText, rows: np.ndarray, settings: TrainingSettings, device: str
+) -> Tensor | None:
+    if not isinstance(model, TdlmModel) or not settings.topic:
+        return None
+    others = pad_rest_of_documents(text, rows, document=settings.topic.document)
+    return model.topic.read(*_on(others, device))
+
+
+def _on(padded: Padded, device: str) -> tuple[Tensor, Tensor]:
+    return torch.from_numpy(padded.ids).to(device), torch.from_numpy(padded.lengths).to(device)
+
+
+@dataclass
+class TrainingState:
+    """The progress of a training.
+
+    epoch, step: the next batch. nats, words: of the language batches of this epoch so far.
+    best: the lowest validation perplexity. stale: epochs since then. history: one row per epoch.
+    """
+
+    epoch: int = 1
+    step: int = 0
+    nats: float = 0.0
+    words: int = 0
+    best: float = float("inf")
+    stale: int = 0
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+@dataclass
+class Training:
+    """A training in progress."""
+
+    model: LstmModel | TdlmModel
+    optimizers: list[torch.optim.Adam]
+    so_far: TrainingState
+    device: str
+
+
+def save_checkpoint(training: Training, folder: Path, *, key: str) -> None:
+    """Write the state; a reader sees the old one or the new one, never part of one."""
+    state = {
+        "key": key,
+        "model": training.model.state_dict(),
+        "optimizers": [optimizer.state_dict() for optimizer in training.optimizers],
+        "so_far": dict(vars(training.so_far)),
+        "random": torch.get_rng_state(),
+        "random_cuda": torch.cuda.get_rng_state_all() if training.device.startswith("cuda") else [],
+    }
+    with replacing(folder / CHECKPOINT) as part:
+        torch.save(state, part)
+
+
+def load_checkpoint(training: Training, folder: Path, *, key: str) -> bool:
+    """Restore a training from its checkpoint; False if there is none.
+
+    Raises BadInput if the checkpoint is damaged or belongs to another training.
+    """
+    path = folder / CHECKPOINT
+    if not path.is_file():
+        return False
+    state = _read(path)
+    if state.get("key") != key:
+        raise BadInput(
+            f"{folder} contains a training with other settings or corpus; choose another folder with -o."
+        )
+    try:
+        training.model.load_state_dict(state["model"])
+        for optimizer, saved in zip(training.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        training.so_far = TrainingState(**state["so_far"])
+        torch.set_rng_state(state["random"])
+        if training.device.startswith("cuda") and state["random_cuda"]:
+            torch.cuda.set_rng_state_all(state["random_cuda"])
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise BadInput(f"{path} is not a checkpoint of this training; remove it to start over.") from error
+    return True
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, UnpicklingError, KeyError, ValueError) as error:
+        raise BadInput(f"{path} is damaged; remove it to start over.") from error
+    return state if isinstance(state, dict) else {}
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """How a training ended; `stopped` says that validation perplexity no longer fell."""
+    """The result of a training; `stopped` says that validation perplexity no longer fell."""
 
     epochs: int
     best: float
@@ -58,19 +260,20 @@ def train(
 ) -> Outcome:
     """Train until validation perplexity no longer falls; the best weights are kept in `folder`.
 
-    A checkpoint is written behind every epoch and every so many `minutes`. Called again with the same
-    corpus and settings, training goes on from there, and ends with the weights of an unbroken one.
+    A checkpoint is written after every epoch and every `minutes`. Called again with the same corpus and
+    settings, training resumes there and ends with the weights of an uninterrupted training.
 
-    Raises BadInput where the folder holds another training, FelicityError where the disk refuses.
+    Raises BadInput if the folder contains another training, FelicityError if it cannot be written.
     """
     record = TrainedRecord(settings, prepared.corpus, prepared.key)
     prepare_folder(folder, record, prepared.table)
-    with _alone(folder), torch.random.fork_rng():
+    with _lock_folder(folder), torch.random.fork_rng():
+        clear_leftovers(folder)
         torch.manual_seed(settings.seed)
         model = build_network(len(prepared.table), settings).to(device)
         if prepared.vectors is not None:
-            begin_with(model, prepared.vectors)
-        training = Training(model, build_optimizers(model, settings), Progressed(), device)
+            set_embeddings(model, prepared.vectors)
+        training = Training(model, build_optimizers(model, settings), TrainingState(), device)
         load_checkpoint(training, folder, key=prepared.key)
         while not _is_done(training.so_far, settings):
             began = time.monotonic()
@@ -93,7 +296,7 @@ def _run_epoch(
     minutes: float,
     on_batch: BatchProgress | None,
 ) -> None:
-    """Learn from the batches of the epoch that are still to come."""
+    """Train on the remaining batches of the epoch."""
     so_far, text = training.so_far, prepared.text
     topical = topic_sequences(text, settings.topic) if settings.topic else text.document[:0, None]
     steps = plan_epoch(
@@ -125,7 +328,7 @@ def _run_epoch(
 def _finish_epoch(
     training: Training, prepared: Prepared, folder: Path, settings: TrainingSettings
 ) -> dict[str, Any]:
-    """Measure validation perplexity, keep the weights where it is the best so far, begin the next epoch."""
+    """Measure validation perplexity, keep the weights if it is the best so far, start the next epoch."""
     so_far = training.so_far
     nats = measure_nats(training.model, prepared.valid, settings, training.device)
     try:
@@ -149,16 +352,16 @@ def _finish_epoch(
 
 
 def _lost(folder: Path) -> FelicityError:
-    return FelicityError(f"The training in {folder} has lost its way (its loss is no number); lower --rate.")
+    return FelicityError(f"The training in {folder} has diverged (its loss is not finite); lower --rate.")
 
 
-def _is_done(so_far: Progressed, settings: TrainingSettings) -> bool:
+def _is_done(so_far: TrainingState, settings: TrainingSettings) -> bool:
     return so_far.epoch > settings.epochs or so_far.stale >= settings.patience
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Let no two processes train in one folder; the lock dies with its process."""
+def _lock_folder(folder: Path) -> Iterator[None]:
+    """Keep two processes from training in one folder; the lock ends with its process."""
     with disk_errors(folder):
         lock = FileLock(folder / ".lock")
         try:

@@ -1,1 +1,5 @@
-"""Models whose tokens are words: how a text is cut, and which words a model knows."""
+"""What word-level models share: tokenizer, corpora, file types, unknown words."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

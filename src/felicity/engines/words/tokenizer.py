@@ -1,39 +1,93 @@
-"""A tokenizer of words that answers as those of transformers do, so that the same encoder uses it."""
+"""A tokenizer of whole words with character offsets, and what is done with unknown words."""
 
-from collections.abc import Container, Iterable, Sequence
-from typing import Any, Protocol
+import re
+import unicodedata
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any, Literal, Protocol
 
+import numpy as np
+import polars as pl
+
+from felicity.core.engine import TokenExtras
+from felicity.core.errors import NotPossible
 from felicity.core.ids import fingerprint
-from felicity.engines.words.cutting import BEGIN, END, UNKNOWN, Cut, find_words
+from felicity.core.policy import Policy
+from felicity.engines.tokenizing import Encoded, Encoder
+
+WordSplitting = Literal["punctuation", "space", "vocabulary"]
+
+UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
+PLACES = re.compile(r"\S+")
+# Above U+FFFF only one block of symbols matters: pictographs.
+FIRST_CHARACTERS = 0x10000
+PICTURES = "\U0001f000-\U0001faff"
+
+
+def split_words(text: str, splitting: WordSplitting) -> list[str]:
+    """The words of a text, for training.
+
+    >>> split_words("Don't (ever) pay $1,000.", "punctuation")
+    ["Don't", '(', 'ever', ')', 'pay', '$', '1,000', '.']
+    """
+    return text.split() if splitting == "space" else word_pattern().findall(text)
+
+
+def find_words(
+    text: str, splitting: WordSplitting, knows: Callable[[str], bool]
+) -> Iterator[tuple[int, int]]:
+    """The spans of the words of a text, in characters.
+
+    >>> list(find_words("Tim.", "vocabulary", {"Tim", "."}.__contains__))
+    [(0, 3), (3, 4)]
+    """
+    pattern = PLACES if splitting != "punctuation" else word_pattern()
+    for match in pattern.finditer(text):
+        if splitting != "vocabulary" or knows(match.group()):
+            yield match.span()
+        else:
+            yield from (inner.span() for inner in word_pattern().finditer(text, *match.span()))
+
+
+@cache
+def word_pattern() -> re.Pattern[str]:
+    """A word or a single punctuation mark; the unknown word's symbol stays whole."""
+    codes = range(FIRST_CHARACTERS)
+    marks = "".join(re.escape(chr(code)) for code in codes if unicodedata.category(chr(code))[0] in "PS")
+    marks += PICTURES
+    word = rf"[^\s{marks}]+"
+    inside = r"['’.\-]|(?<=\d)[,:](?=\d)"
+    return re.compile(rf"{UNKNOWN}|{word}(?:(?:{inside}){word})*|[{marks}]")
 
 
 class Vocabulary(Protocol):
-    """The words a model knows."""
+    """The words that a model knows."""
 
     def find(self, word: str) -> int | None:
-        """The id of a word; None where the model does not know it."""
+        """The id of a word; None if the model does not know it."""
         ...
 
     def word(self, place: int) -> str:
-        """The word of an id."""
+        """The word with an id."""
         ...
 
     def __len__(self) -> int: ...
 
 
 class WordList:
-    """A vocabulary held in memory; ids are places in the list."""
+    """A vocabulary in memory; ids are indices into the list."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = words
         self._ids = {word: place for place, word in enumerate(words)}
 
     def find(self, word: str) -> int | None:
-        """The id of a word; None where the model does not know it."""
+        """The id of a word; None if the model does not know it."""
         return self._ids.get(word)
 
     def word(self, place: int) -> str:
-        """The word of an id."""
+        """The word with an id."""
         return self.words[place]
 
     def __len__(self) -> int:
@@ -41,26 +95,26 @@ class WordList:
 
 
 class WordTokenizer:
-    """Texts into ids of words, with character offsets; a word it does not know is `<unk>`.
+    """Texts as ids of words, with character offsets; an unknown word is `<unk>`.
 
-    With `lower` words are looked up in lower case, as they were in training.
+    With `lower`, words are looked up in lower case, as in training.
     """
 
     is_fast = True
 
-    def __init__(self, vocabulary: Vocabulary, *, cut: Cut, lower: bool = False) -> None:
+    def __init__(self, vocabulary: Vocabulary, *, splitting: WordSplitting, lower: bool = False) -> None:
         self.vocabulary = vocabulary
-        self.cut = cut
+        self.splitting = splitting
         self.lower = lower
         unknown = vocabulary.find(UNKNOWN)
-        # A closed vocabulary has no id for what it does not know.
+        # A closed vocabulary has no id for unknown words.
         self.unk_token_id = -1 if unknown is None else unknown
         self.bos_token = None if vocabulary.find(BEGIN) is None else BEGIN
         self.eos_token = None if vocabulary.find(END) is None else END
 
     @property
     def all_special_ids(self) -> list[int]:
-        """Ids of what stands before and behind a text."""
+        """Ids of the begin and end tokens."""
         found = (self.vocabulary.find(word) for word in (BEGIN, END))
         return [place for place in found if place is not None]
 
@@ -74,27 +128,27 @@ class WordTokenizer:
         }
 
     def get_vocab(self) -> Container[str]:
-        """Whatever can tell if a token is in the vocabulary."""
+        """A container of all tokens in the vocabulary."""
         return _Known(self.vocabulary)
 
     def convert_tokens_to_ids(self, token: str) -> int:
-        """The id of a word, else that of the unknown one."""
+        """The id of a word, or that of the unknown word."""
         found = self.vocabulary.find(token)
         return self.unk_token_id if found is None else found
 
     def convert_ids_to_tokens(self, ids: Iterable[int]) -> list[str]:
-        """The words of ids."""
+        """The words with these ids."""
         return [UNKNOWN if place < 0 else self.vocabulary.word(place) for place in ids]
 
     def __len__(self) -> int:
         return len(self.vocabulary)
 
     def _encode(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        spans = list(find_words(text, self.cut, self._knows))
+        spans = list(find_words(text, self.splitting, self._knows))
         return [self._id(self._cased(text[start:end])) for start, end in spans], spans
 
     def _id(self, word: str) -> int:
-        # A text cannot write the marks that begin and end it.
+        # A text cannot contain the begin and end tokens.
         return self.unk_token_id if word in (BEGIN, END) else self.convert_tokens_to_ids(word)
 
     def _cased(self, word: str) -> str:
@@ -105,8 +159,8 @@ class WordTokenizer:
 
 
 def fingerprint_words(tokenizer: WordTokenizer, vocabulary: str) -> str:
-    """Digest of all that decides how a text is cut; `vocabulary` is a digest of the words."""
-    return fingerprint(["words", tokenizer.cut, tokenizer.lower, vocabulary])
+    """Digest of all that decides how a text is split; `vocabulary` is a digest of the words."""
+    return fingerprint(["words", tokenizer.splitting, tokenizer.lower, vocabulary])
 
 
 class _Known:
@@ -115,3 +169,51 @@ class _Known:
 
     def __contains__(self, word: object) -> bool:
         return isinstance(word, str) and self._vocabulary.find(word) is not None
+
+
+def resolve_policy(policy: Policy) -> Policy:
+    """The policy with `unknown` resolved."""
+    return policy.replace(unknown="score") if policy.unknown == "auto" else policy
+
+
+def record_casing(policy: Policy, tokenizer: WordTokenizer) -> Policy:
+    """The policy as it takes effect: a model trained on lower-cased text lower-cases everything."""
+    return policy.replace(casing="lower") if tokenizer.lower else policy
+
+
+def encode_words(encoder: Encoder, prompts: pl.DataFrame, *, name: str) -> Encoded:
+    """Ids and offsets of every prompt; the policy decides what happens to unknown words.
+
+    Raises NotPossible if there is one and the policy, or a closed vocabulary, forbids it.
+    """
+    encoded = encoder.encode(prompts)
+    unknown = encoded.own & (encoded.ids == encoder.tokenizer.unk_token_id)
+    if encoder.policy.unknown == "skip":
+        return replace(encoded, wanted=encoded.wanted & ~unknown)
+    closed = encoder.tokenizer.unk_token_id < 0
+    if unknown.any() and (closed or encoder.policy.unknown == "refuse"):
+        place = int(unknown.argmax())
+        request = encoded.request[int(np.searchsorted(encoded.bounds, place, side="right")) - 1]
+        raise NotPossible(
+            f"'{name}' does not know the word at characters {encoded.start[place]} to {encoded.end[place]} "
+            f"of the text of '{request}'; change it, or skip such words with --policy unknown=skip."
+        )
+    return encoded
+
+
+def refuse_extras(extras: TokenExtras, *, name: str) -> None:
+    """Refuse extras other than word boundaries, which are certain between words.
+
+    Raises NotPossible.
+    """
+    if extras.rank or extras.entropy or extras.top:
+        raise NotPossible(
+            f"'{name}' gives log-probabilities only, no ranks, entropies or most probable words."
+        )
+
+
+def mark_boundaries(tokens: pl.DataFrame, extras: TokenExtras) -> pl.DataFrame:
+    """Add word boundaries if requested: for these models every word ends with certainty."""
+    if not extras.boundary:
+        return tokens
+    return tokens.with_columns(pl.col("logprob").list.eval(pl.element() * 0.0).alias("boundary"))

@@ -1,31 +1,104 @@
 """Binomial mixed models (logit link, Laplace approximation) on counts per cell."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 
 import numpy as np
 import polars as pl
+from scipy.optimize import linprog
 from scipy.special import expit, xlogy
 
-from felicity.core.errors import NotPossible
-from felicity.stats.frames import Codes, Frame, Vector, as_polars
-from felicity.stats.mixed.binomial_criterion import BinomialCriterion, BinomialPoint, log_coefficients
-from felicity.stats.mixed.coding import NAME, Coder, Contrast
-from felicity.stats.mixed.fitted import FittedModel
+from felicity.core.errors import BadInput
+from felicity.stats.frames import Codes, Frame, Vector, as_polars, one_thread
+from felicity.stats.mixed.binomial_response import BinomialResponse, log_coefficients
+from felicity.stats.mixed.coding import Coder, Contrast
+from felicity.stats.mixed.fitted import FittedModel, is_singular, modes_table, nakagawa_r2, variance_table
 from felicity.stats.mixed.formula import Formula, parse_formula
-from felicity.stats.mixed.linear import fit_notes, fixed_table
+from felicity.stats.mixed.formula_grammar import ROWWISE, Call, Name, column_name, parse_terms, walk
+from felicity.stats.mixed.laplace_criterion import LaplaceCriterion, LaplacePoint
+from felicity.stats.mixed.linear import SLOPE_LEFT, fit_notes, fixed_table
 from felicity.stats.mixed.model_frame import ModelFrame, build_model_frame, read_counts
-from felicity.stats.mixed.optimum import Optimum, find_minimum
-from felicity.stats.mixed.r_squared import nakagawa_r2
-from felicity.stats.mixed.separation import start_logistic
-from felicity.stats.mixed.variance_tables import is_singular, modes_table, variance_table
-from felicity.stats.threads import one_thread
+from felicity.stats.mixed.optimum import find_minimum
 
-# Functions whose value in a row depends on that row alone, so that equal rows may be merged first.
-ROWWISE = {"C", "factor", "as.factor", "I", "log", "log2", "log10", "exp", "sqrt", "abs", "cbind"}
-CALL = re.compile(r"([A-Za-z_][\w.]*)\s*\(")
+FAR = 10.0
+STEPS = 40
+
+
+def start_logistic(hits: Vector, trials: Vector, x: Vector, names: tuple[str, ...]) -> Vector:
+    """Coefficients of the logistic regression without random effects.
+
+    Raises BadInput naming a predictor that separates hits from misses.
+    """
+    eta = np.log((hits + 0.5) / (trials - hits + 0.5))
+    beta = np.zeros(x.shape[1])
+    for _ in range(STEPS):
+        mean = expit(eta)
+        weights = trials * np.maximum(mean * (1.0 - mean), 1e-10)
+        working = eta + (hits - trials * mean) / weights
+        root = np.sqrt(weights)
+        new = np.linalg.lstsq(x * root[:, None], working * root, rcond=None)[0]
+        done = np.abs(new - beta).max() < 1e-6 * (1.0 + np.abs(new).max())
+        beta, eta = new, np.clip(x @ new, -30.0, 30.0)
+        if done:
+            break
+    if np.abs(eta).max() > FAR:
+        _refuse_separation(hits, trials, x, names)
+    return beta
+
+
+def _refuse_separation(hits: Vector, trials: Vector, x: Vector, names: tuple[str, ...]) -> None:
+    scale = np.abs(x).max(axis=0)
+    signed = x / scale
+    mixed = (hits > 0) & (hits < trials)
+    sides = np.where(hits == trials, 1.0, -1.0)[~mixed, None] * signed[~mixed]
+    pure = np.unique(sides, axis=0)
+    both = np.unique(signed[mixed], axis=0)
+    culprit = _find_separation(pure, both, names)
+    if culprit is not None:
+        raise BadInput(
+            f"'{names[culprit]}' separates hits from misses perfectly, so its coefficient is infinite; "
+            f"leave it out or merge its levels."
+        )
+
+
+def refuse_ordinal_separation(codes: Codes, n_levels: int, x: Vector, names: tuple[str, ...]) -> None:
+    """Refuse ordered answers of which a predictor tells low from high without exception.
+
+    Raises BadInput naming the predictor.
+    """
+    k = n_levels - 1
+    signed = x / np.abs(x).max(axis=0)
+    below, above = codes < k, codes > 0
+    # A direction of no return: every row's upper threshold rises above its predictor, the lower falls.
+    ends = [
+        np.hstack([np.eye(k)[codes[below]], -signed[below]]),
+        np.hstack([-np.eye(k)[codes[above] - 1], signed[above]]),
+    ]
+    pure = np.unique(np.vstack(ends), axis=0)
+    culprit = _find_separation(pure, np.zeros((0, pure.shape[1])), ("(Intercept)",) * k + names)
+    if culprit is not None:
+        raise BadInput(
+            f"'{names[culprit - k]}' separates low from high answers perfectly, so its coefficient is "
+            f"infinite; leave it out or merge its levels."
+        )
+
+
+def _find_separation(pure: Vector, both: Vector, names: tuple[str, ...]) -> int | None:
+    """The predictor that moves most in a direction with pure @ d >= 0, not all 0, and both @ d = 0."""
+    found = linprog(
+        -pure.sum(axis=0),
+        A_ub=-pure,
+        b_ub=np.zeros(len(pure)),
+        A_eq=both if len(both) else None,
+        b_eq=np.zeros(len(both)) if len(both) else None,
+        bounds=[(-1.0, 1.0)] * pure.shape[1],
+    )
+    if found.status != 0 or -found.fun <= 1e-6:
+        return None
+    direction = np.abs(found.x)
+    candidates = [i for i, name in enumerate(names) if name != "(Intercept)"] or [0]
+    return max(candidates, key=lambda i: float(direction[i]))
 
 
 @dataclass(frozen=True)
@@ -54,7 +127,7 @@ def fit_glmm(
     """
     parsed = parse_formula(formula) if isinstance(formula, str) else formula
     table = as_polars(frame)
-    hits, trials = read_counts(Coder(table, formula=parsed.response), parsed.response)
+    hits, trials = read_counts(Coder(table), parsed.response)
     cells = merge_rows(table, parsed, hits, trials)
     counts = (cells.table[".hits"].to_numpy(), cells.table[".trials"].to_numpy())
     data = build_model_frame(parsed, cells.table, contrasts=contrasts, counts=counts)
@@ -63,16 +136,16 @@ def fit_glmm(
 
 def merge_rows(table: pl.DataFrame, formula: Formula, hits: Vector, trials: Vector) -> Cells:
     """Counts per distinct combination of the predictors, where the formula allows merging."""
-    sides = " + ".join(
-        [formula.fixed, *(f"{term.left} + {' + '.join(term.group)}" for term in formula.random)]
-    )
-    names = {found.group().strip("`") for found in NAME.finditer(sides)}
+    nodes = [node for side in formula.sides for atom in parse_terms(side) for node in walk(atom.node)]
+    names = {column_name(node.text) for node in nodes if isinstance(node, Name)}
+    names |= {name for term in formula.random for name in term.group}
+    calls = {node.function for node in nodes if isinstance(node, Call)}
     used = [name for name in table.columns if name in names]
     counted = table.select(used).with_columns(
         pl.Series(".hits", hits), pl.Series(".trials", trials), pl.int_range(pl.len()).alias(".row")
     )
     rows = np.arange(table.height)
-    if not used or set(CALL.findall(sides)) - ROWWISE:
+    if not used or calls - set(ROWWISE):
         return Cells(counted, rows, np.ones(len(rows)))
     merged = counted.group_by(used, maintain_order=True).agg(
         pl.col(".hits").sum(), pl.col(".trials").sum(), pl.col(".row")
@@ -86,31 +159,21 @@ def merge_rows(table: pl.DataFrame, formula: Formula, hits: Vector, trials: Vect
 def _fit(data: ModelFrame, cells: Cells, hits: Vector, trials: Vector, level: float) -> FittedModel:
     own_trials = data.trials if data.trials is not None else np.ones(data.n)
     start = start_logistic(data.y, own_trials, data.x, data.names)
-    criterion = BinomialCriterion(data.y, own_trials, data.x, data.effects, start)
+    response = BinomialResponse(data.y, own_trials, data.x, start)
+    criterion = LaplaceCriterion(response, data.effects)
     optimum = find_minimum(criterion.value_and_gradient, criterion.start)
     point = criterion.at(optimum.x, slopes=False)
-    theta, beta = criterion.split(optimum.x)
-    vcov = _vcov(criterion, optimum)
+    theta, gamma = criterion.split(optimum.x)
+    beta, vcov = response.beta(gamma), response.covariance(criterion.gamma_covariance(optimum))
     deviance = point.deviance - 2.0 * log_coefficients(hits, trials)
     return _describe(data, cells, (hits, trials), point, theta, beta, vcov, deviance, optimum.gradient, level)
-
-
-def _vcov(criterion: BinomialCriterion, optimum: Optimum) -> Vector:
-    values = np.linalg.eigvalsh(optimum.hessian)
-    if values[0] <= 0:
-        raise NotPossible(
-            "The likelihood is flat in some direction, so standard errors do not exist; simplify the model."
-        )
-    n = criterion.effects.n_theta
-    inner = 2.0 * np.linalg.inv(optimum.hessian)[n:, n:]
-    return np.asarray(criterion.scaling @ inner @ criterion.scaling.T)
 
 
 def _describe(
     data: ModelFrame,
     cells: Cells,
     counts: tuple[Vector, Vector],
-    point: BinomialPoint,
+    point: LaplacePoint,
     theta: Vector,
     beta: Vector,
     vcov: Vector,
@@ -125,7 +188,7 @@ def _describe(
     random, correlations = variance_table(effects, theta, None)
     marginal, conditional = nakagawa_r2(data.x @ beta, effects, theta, None, cells.rows)
     count = len(beta) + effects.n_theta
-    fitted = expit(point.eta)[cells.cell]
+    fitted = expit(data.x @ beta + point.random)[cells.cell]
     n = len(cells.cell)
     return FittedModel(
         formula=str(data.formula),
@@ -154,6 +217,8 @@ def _describe(
         frame=data,
         core=point,
         notes=fit_notes(singular, slope),
+        link="logit",
+        converged=slope <= SLOPE_LEFT,
     )
 
 

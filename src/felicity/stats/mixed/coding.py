@@ -17,6 +17,17 @@ from formulaic.errors import FormulaicError
 
 from felicity.core.errors import BadInput, UnknownName
 from felicity.stats.frames import Codes, Vector, column, is_categorical, level_codes
+from felicity.stats.mixed.expressions import evaluate, evaluate_columns
+from felicity.stats.mixed.formula_grammar import (
+    FACTORS,
+    Call,
+    Name,
+    clip,
+    column_name,
+    parse_terms,
+    parse_value,
+    write,
+)
 
 Contrast = str | Mapping[str, float | Sequence[float]]
 
@@ -26,8 +37,7 @@ CODINGS = {
     "sum": "sum",
     "contr.sum": "sum",
 }
-FACTOR_CALL = re.compile(r"(C|factor|as\.factor)\(\s*(`[^`]+`|[\w.]+)\s*(?:,\s*([\w.]+)\s*)?\)")
-NAME = re.compile(r"`[^`]+`|(?<![\w.])[A-Za-z_][\w.]*(?![\w.]|\s*\()")
+SEVERAL = ("bs", "poly")
 ALIAS = r"(?:C\((f\d+_), [^\[\]]*\)|(f\d+_))\[(?:[A-Z]\.)?(\d+)\]"
 
 
@@ -48,23 +58,39 @@ class Factor:
         # formulaic numbers sum columns by level from 0 and custom ones from 1; R numbers both from 1.
         return f"{self.name}{index + 1 if self.coding == 'sum' else index}"
 
+    def key(self) -> dict[str, dict[str, float]]:
+        """Per coded column, the value of each level; nothing for treatment, whose names say the level."""
+        n = len(self.levels)
+        if self.coding == "treatment":
+            return {}
+        matrix = self.matrix if self.matrix is not None else np.vstack([np.eye(n - 1), -np.ones(n - 1)])
+        columns = [dict(zip(self.levels, column.tolist(), strict=True)) for column in matrix.T]
+        return {f"{self.name}{i + 1}": column for i, column in enumerate(columns)}
+
 
 class Coder:
     """Turns right-hand sides into matrices on one frame, so that every side codes a factor alike."""
 
     def __init__(
-        self, frame: pl.DataFrame, contrasts: Mapping[str, Contrast] | None = None, *, formula: str = ""
+        self,
+        frame: pl.DataFrame,
+        contrasts: Mapping[str, Contrast] | None = None,
+        *,
+        sides: Sequence[str] = (),
     ) -> None:
         self.frame = frame
         self.contrasts = dict(contrasts or {})
         for name in self.contrasts:
             column(frame, name)
         self._aliases: dict[str, str] = {}
+        self._labels: dict[str, str] = {}
+        self._calls: dict[str, str] = {}
         self._factors: dict[str, Factor] = {}
         self._data: dict[str, Any] = {}
-        # A coding that the formula states once, `C(cond, Sum)`, holds wherever the factor stands.
-        for found in FACTOR_CALL.finditer(formula):
-            self._declare_factor(found)
+        # A coding that the formula states once, `C(cond, Sum)`, applies wherever the factor occurs.
+        for atom in (atom for side in sides for atom in parse_terms(side)):
+            if isinstance(atom.node, Call) and atom.node.function in FACTORS:
+                self._declare_factor(atom.node)
 
     def matrix(self, side: str) -> tuple[Vector, list[str], list[str]]:
         """The matrix of a right-hand side, R's names of its columns, and the term each belongs to.
@@ -75,37 +101,88 @@ class Coder:
         names, terms = [], []
         for structure in design.model_spec.structure:
             for name in structure.columns:
-                names.append(self._r_name(name))
-                terms.append(self._r_name(str(structure.term)))
+                names.append(self._r_name(name, self._labels))
+                terms.append(self._r_name(str(structure.term), self._labels | self._calls))
         return np.asarray(design, dtype=np.float64), names, terms
 
     def vector(self, expression: str) -> Vector:
         """The values of one numeric expression, such as `log(rt)` or `n - hits`."""
-        values, names, _ = self.matrix(f"0 + I({expression})")
-        if len(names) != 1:
-            raise BadInput(f"'{expression}' is not one column of numbers.")
-        return values[:, 0]
+        values = evaluate(parse_value(expression), self._numbers)
+        if not isinstance(values, np.ndarray) or values.ndim != 1:
+            raise BadInput(f"'{expression}' names no column.")
+        self._check_finite(values, expression)
+        return values
 
     def factor(self, name: str) -> Factor | None:
         """The factor behind a column, if the column is categorical."""
         series = column(self.frame, name)
         return self._factors[self._alias(name)] if is_categorical(series) else None
 
+    def codings(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
+        """Of each coded column whose name does not say its level, the value that each level has."""
+        out: dict[str, dict[str, float]] = {}
+        for factor in self._factors.values():
+            out |= {name: column for name, column in factor.key().items() if name in used_in(names)}
+        return out
+
+    def references(self, names: Sequence[str]) -> dict[str, str]:
+        """The reference level of each factor that is coded by treatment and not by all its levels."""
+        used, out = used_in(names), {}
+        for factor in self._factors.values():
+            shown = [f"{factor.name}{level}" in used for level in factor.levels]
+            if factor.coding == "treatment" and any(shown) and not shown[0]:
+                out[factor.name] = factor.levels[0]
+        return out
+
     def _rewrite(self, side: str) -> str:
-        """The side with an alias for every column, so that any name R allows may be used."""
-        side = FACTOR_CALL.sub(self._declare_factor, side).replace("^", "**")
+        """The side with an alias for every column and call, so that formulaic combines terms only."""
+        pieces, at = [], 0
+        for atom in parse_terms(side):
+            pieces += [side[at : atom.start], self._replacement(atom.node)]
+            at = atom.end
+        return "".join([*pieces, side[at:]]).replace("^", "**")
 
-        def swap(found: re.Match[str]) -> str:
-            name = found.group().strip("`")
-            if re.fullmatch(r"np(\..*)?", name):
-                return found.group()
-            return self._spelled(name if name in self._factors else self._alias(name))
+    def _replacement(self, node: Name | Call) -> str:
+        if isinstance(node, Name):
+            return self._spelled(self._alias(column_name(node.text)))
+        if node.function in FACTORS:
+            return self._spelled(self._declare_factor(node))
+        aliases = self._call_aliases(node)
+        return aliases[0] if len(aliases) == 1 else f"({' + '.join(aliases)})"
 
-        return NAME.sub(swap, side)
+    def _call_aliases(self, call: Call) -> list[str]:
+        """One alias per column of a call; R numbers the columns if there are several."""
+        label = write(call)
+        known = [alias for alias, own in self._calls.items() if own == label]
+        if known:
+            return known
+        columns = evaluate_columns(call, self._numbers)
+        for i, values in enumerate(columns):
+            alias = f"v{len(self._labels)}_"
+            self._check_finite(values, label)
+            self._data[alias] = values
+            self._labels[alias] = label + (str(i + 1) if call.function in SEVERAL else "")
+            self._calls[alias] = label
+        return [alias for alias, own in self._calls.items() if own == label]
 
-    def _declare_factor(self, found: re.Match[str]) -> str:
-        call, name, coding = found.group(1), found.group(2).strip("`"), found.group(3)
-        label = name if call == "C" else found.group().replace(" ", "")
+    def _numbers(self, name: str) -> Vector:
+        """The numbers of a column, for calculating with."""
+        if is_categorical(column(self.frame, name)):
+            raise BadInput(f"Column '{name}' is a factor and cannot be calculated with.")
+        return np.asarray(self._data[self._alias(name)])
+
+    def _declare_factor(self, call: Call) -> str:
+        """The alias of `factor(x)` or `C(x, Sum)`."""
+        coding: str | None = None
+        match call:
+            case Call(arguments=(Name(text),), options=()):
+                pass
+            case Call(function="C", arguments=(Name(text), Name(given)), options=()):
+                coding = given
+            case _:
+                raise BadInput(f"'{write(call)}' must be {call.function}(column); C() may name a coding too.")
+        name = column_name(text)
+        label = name if call.function == "C" else write(call)
         return self._alias(name, label=label, coding=coding, as_factor=True)
 
     def _alias(
@@ -116,21 +193,22 @@ class Coder:
             return self._aliases[key]
         series = column(self.frame, name)
         if as_factor or is_categorical(series):
-            alias = f"f{len(self._aliases)}_"
+            alias = f"f{len(self._labels)}_"
             factor = self._make_factor(key, name, series, coding)
             self._factors[alias] = factor
             categories = [str(i) for i in range(len(factor.levels))]
             self._data[alias] = pd.Categorical.from_codes(factor.codes, categories=categories)
         else:
-            alias = f"v{len(self._aliases)}_"
+            alias = f"v{len(self._labels)}_"
             if not series.dtype.is_numeric():
                 raise BadInput(
                     f"Column '{name}' is {series.dtype}, neither a number nor a factor; convert it first."
                 )
             self._data[alias] = series.cast(pl.Float64).to_numpy()
             if not np.isfinite(self._data[alias]).all():
-                raise BadInput(f"Column '{name}' holds infinite values; drop or mend those rows.")
+                raise BadInput(f"Column '{name}' has infinite values; drop or correct those rows.")
         self._aliases[key] = alias
+        self._labels[alias] = key
         return alias
 
     def _make_factor(self, key: str, name: str, series: pl.Series, coding: str | None) -> Factor:
@@ -159,16 +237,22 @@ class Coder:
         try:
             with np.errstate(all="ignore"):
                 design = model_matrix(side, data, context=context, na_action="ignore")
-        except (FormulaicError, SyntaxError, NameError, TypeError, ValueError) as error:
+        except (FormulaicError, SyntaxError, NameError, TypeError, ValueError, RecursionError) as error:
             reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
-            raise BadInput(f"'{shown}' cannot be evaluated: {self._r_name(reason)}") from error
-        if not np.isfinite(np.asarray(design, dtype=np.float64)).all():
             raise BadInput(
-                f"'{shown}' gives values that are not finite; check for log of 0 or division by 0."
-            )
+                f"'{clip(shown)}' cannot be evaluated: {self._r_name(reason, self._labels)}"
+            ) from error
+        self._check_finite(np.asarray(design, dtype=np.float64), shown)
         return design
 
-    def _r_name(self, name: str) -> str:
+    @staticmethod
+    def _check_finite(values: Vector, shown: str) -> None:
+        if not np.isfinite(values).all():
+            raise BadInput(
+                f"'{clip(shown)}' gives values that are not finite; check for log of 0 or division by 0."
+            )
+
+    def _r_name(self, name: str, labels: Mapping[str, str]) -> str:
         def factor_column(found: re.Match[str]) -> str:
             factor = self._factors[found.group(1) or found.group(2)]
             full = not re.search(r"\[[A-Z]\.", found.group()) and factor.matrix is None
@@ -176,9 +260,13 @@ class Coder:
 
         name = re.sub(ALIAS, factor_column, name)
         name = re.sub(r"C\((f\d+_), [^\[\]]*?\)+(?=:|$)", r"\1", name)
-        back = {alias: key for key, alias in self._aliases.items()}
-        name = re.sub(r"[vf]\d+_", lambda found: back[found.group()], name)
-        return "(Intercept)" if name in ("Intercept", "1") else name.replace(" ** ", "^")
+        name = re.sub(r"\b[vf]\d+_(?!\w)", lambda found: labels.get(found.group(), found.group()), name)
+        return "(Intercept)" if name in ("Intercept", "1") else name
+
+
+def used_in(names: Sequence[str]) -> set[str]:
+    """The columns in the names of terms, interactions split."""
+    return {part for name in names for part in (name, *name.split(":"))}
 
 
 def _custom_matrix(name: str, levels: list[str], given: Mapping[str, float | Sequence[float]]) -> Vector:

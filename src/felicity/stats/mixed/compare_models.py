@@ -22,8 +22,9 @@ def compare_models(models: Sequence[FittedModel], *, refit: bool = True) -> pl.D
         raise BadInput("A likelihood-ratio test needs at least two models.")
     first = models[0]
     for other in models[1:]:
-        if (other.family, other.n, other.frame.formula.response) != (
+        if (other.family, other.link, other.n, other.frame.formula.response) != (
             first.family,
+            first.link,
             first.n,
             first.frame.formula.response,
         ):
@@ -63,7 +64,7 @@ def lr_test(smaller: FittedModel, larger: FittedModel) -> tuple[float, int, floa
 
 
 def refit_by_ml(model: FittedModel) -> FittedModel:
-    """The model by maximum likelihood; itself where it is so already."""
+    """The model fitted by maximum likelihood; itself if it already is."""
     if model.method != "REML":
         return model
     return fit_linear_frame(model.frame, reml=False, level=model.level)

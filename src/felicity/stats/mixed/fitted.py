@@ -1,13 +1,120 @@
-"""A fitted mixed model: tidy tables of what it says, and what further questions need."""
+"""A fitted model in plain words, the way a paper states it, and the key to its numbered terms."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import isfinite, pi
 from typing import Any, Literal
 
+import numpy as np
 import polars as pl
 
 from felicity.stats.frames import Vector
 from felicity.stats.mixed.model_frame import ModelFrame
+from felicity.stats.mixed.random_effects import Block, RandomEffects
+from felicity.stats.wording import say_df, say_number, say_p, say_share
+
+SINGULAR_BELOW = 1e-4
+LOGIT_VARIANCE = pi**2 / 3.0
+KINDS = {
+    "gaussian": "linear mixed model",
+    "binomial": "logistic mixed model",
+    "cumulative": "cumulative link mixed model",
+}
+MOST_NAMED = 4
+METHODS = {"REML": "by REML", "ML": "by maximum likelihood", "Laplace": "by the Laplace approximation"}
+
+
+def covariances(effects: RandomEffects, theta: Vector, sigma: float) -> list[Vector]:
+    """Covariance matrix of each block's effects, in the units of the data."""
+    out = []
+    for block, factor in zip(effects.blocks, effects.factors(theta), strict=True):
+        own = sigma * factor / block.scale[:, None]
+        out.append(own @ own.T)
+    return out
+
+
+def is_singular(effects: RandomEffects, theta: Vector) -> bool:
+    """Whether a variance is zero or a correlation exactly 1, by lme4's rule and tolerance."""
+    factors = zip(effects.blocks, effects.factors(theta), strict=True)
+    return any((np.diag(f) / block.scale < SINGULAR_BELOW).any() for block, f in factors)
+
+
+def variance_table(
+    effects: RandomEffects, theta: Vector, sigma: float | None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Standard deviations with the residual's last, and the correlation of every pair within a term."""
+    rows, pairs = [], []
+    for block, covariance, label, columns in _terms(effects, covariances(effects, theta, sigma or 1.0)):
+        sds = np.sqrt(np.diag(covariance))
+        for a, i in enumerate(columns):
+            corr = _correlation(covariance, sds, columns[0], i) if a else None
+            rows.append({"group": label, "term": block.names[i], "sd": float(sds[i]), "corr": corr})
+            for j in columns[:a]:
+                pair = {"group": label, "term": block.names[i], "with": block.names[j]}
+                pairs.append(pair | {"corr": _correlation(covariance, sds, j, i)})
+    if sigma is not None:
+        rows.append({"group": "Residual", "term": None, "sd": sigma, "corr": None})
+    schema = {"group": pl.String, "term": pl.String, "sd": pl.Float64, "corr": pl.Float64}
+    pair_schema = {"group": pl.String, "term": pl.String, "with": pl.String, "corr": pl.Float64}
+    return pl.DataFrame(rows, schema=schema), pl.DataFrame(pairs, schema=pair_schema)
+
+
+def modes_table(effects: RandomEffects, modes: Vector) -> pl.DataFrame:
+    """Conditional modes, one row per level and effect, in the units of the data."""
+    starts = np.cumsum([0] + [block.size for block in effects.blocks])
+    tables = []
+    for label in effects.labels:
+        for block, start in zip(effects.blocks, starts, strict=False):
+            values = modes[start : start + block.size].reshape(-1, block.width) / block.scale
+            for i, (name, own) in enumerate(zip(block.names, block.labels, strict=True)):
+                if own == label:
+                    columns = {"group": label, "level": block.levels, "term": name, "value": values[:, i]}
+                    tables.append(pl.DataFrame(columns))
+    return pl.concat(tables)
+
+
+def _terms(effects: RandomEffects, matrices: list[Vector]) -> Iterator[tuple[Block, Vector, str, list[int]]]:
+    for label in effects.labels:
+        for block, matrix in zip(effects.blocks, matrices, strict=True):
+            columns = [i for i, own in enumerate(block.labels) if own == label]
+            if columns:
+                yield block, matrix, label, columns
+
+
+def _correlation(covariance: Vector, sds: Vector, i: int, j: int) -> float | None:
+    if sds[i] * sds[j] == 0:
+        return None
+    return float(np.clip(covariance[i, j] / (sds[i] * sds[j]), -1.0, 1.0))
+
+
+def nakagawa_r2(
+    fixed: Vector,
+    effects: RandomEffects,
+    theta: Vector,
+    sigma: float | None,
+    weights: Vector | None = None,
+    *,
+    latent: float = LOGIT_VARIANCE,
+) -> tuple[float, float]:
+    """Marginal and conditional R² from the linear predictor of the fixed effects.
+
+    sigma: the residual's, None where `latent` is its variance on the scale of the link.
+    weights: how many rows each value stands for.
+    """
+    of_fixed = _variance(fixed, weights)
+    of_random = 0.0
+    for block, covariance in zip(effects.blocks, covariances(effects, theta, sigma or 1.0), strict=True):
+        z = block.z * block.scale
+        of_random += float(np.average(np.einsum("ni,ij,nj->n", z, covariance, z), weights=weights))
+    total = of_fixed + of_random + (latent if sigma is None else sigma**2)
+    return of_fixed / total, (of_fixed + of_random) / total
+
+
+def _variance(values: Vector, weights: Vector | None) -> float:
+    n = len(values) if weights is None else float(weights.sum())
+    mean = np.average(values, weights=weights)
+    return float(np.average((values - mean) ** 2, weights=weights) * n / (n - 1.0))
+
 
 Method = Literal["REML", "ML", "Laplace"]
 
@@ -19,6 +126,7 @@ class FittedModel:
     fixed: term, estimate, se, df (null for z-tests), statistic, p, low, high.
     random: group, term, sd, corr (with the group's first term); correlations: all pairs.
     modes: group, level, term, value: the conditional modes of the random effects.
+    thresholds: term ('1|2'), estimate, se, of a cumulative model; None for others.
     criterion: REML criterion, or -2 log likelihood.
     notes: what a reader must know of this fit, one sentence each.
     theta: relative covariance parameters in the order of `frame.effects`, on its columns' scaling.
@@ -26,7 +134,7 @@ class FittedModel:
     """
 
     formula: str
-    family: Literal["gaussian", "binomial"]
+    family: Literal["gaussian", "binomial", "cumulative"]
     method: Method
     level: float
     n: int
@@ -51,6 +159,9 @@ class FittedModel:
     frame: ModelFrame = field(repr=False)
     core: Any = field(repr=False)
     notes: tuple[str, ...] = ()
+    link: str = "identity"
+    thresholds: pl.DataFrame | None = None
+    converged: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """The model as JSON-ready values, tables as lists of rows; what is not finite is null."""
@@ -58,6 +169,8 @@ class FittedModel:
             "formula": self.formula,
             "family": self.family,
             "method": self.method,
+            "link": self.link,
+            "thresholds": None if self.thresholds is None else self.thresholds.to_dicts(),
             "fixed": self.fixed.to_dicts(),
             "random": self.random.to_dicts(),
             "correlations": self.correlations.to_dicts(),
@@ -68,11 +181,16 @@ class FittedModel:
             "n": self.n,
             "groups": self.groups,
             "singular": self.singular,
+            "converged": self.converged,
             "r2_marginal": self.r2_marginal,
             "r2_conditional": self.r2_conditional,
             "level": self.level,
+            "codings": self.frame.codings,
+            "references": self.frame.references,
             "notes": list(self.notes),
         }
+        if self.thresholds is None:
+            del values["thresholds"]
         return dict(finite(values))
 
 
@@ -83,3 +201,72 @@ def finite(value: Any) -> Any:
     if isinstance(value, list):
         return [finite(entry) for entry in value]
     return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def describe_model(model: FittedModel, *, effects: bool = True) -> str:
+    """One paragraph: what was fitted, each fixed effect with its test and interval, R2, warnings.
+
+    effects: the fixed effects too; without them, the text below a table of them.
+    """
+    groups = ", ".join(f"{name} ({count} levels)" for name, count in model.groups.items())
+    tests = say_scale(model.family, model.link)
+    sentences = [
+        f"A {KINDS[model.family]}, {model.formula}, was fitted {METHODS[model.method]} to {model.n} rows; "
+        f"random effects vary over {groups}; {tests}."
+    ]
+    if effects:
+        sentences += [f"{say_effect(row, model.level)}." for row in model.fixed.to_dicts()]
+    else:
+        sentences.append(f"Log likelihood {model.log_likelihood:.2f}, AIC {model.aic:.1f}.")
+    sentences.append(
+        f"The fixed effects explain {say_share(model.r2_marginal)} of the variance, with the random effects "
+        f"{say_share(model.r2_conditional)} (Nakagawa's marginal and conditional R2)."
+    )
+    return " ".join([*sentences, *model.notes])
+
+
+def say_scale(family: str, link: str) -> str:
+    """What the estimates of a model are, and how they are tested."""
+    if family == "gaussian":
+        return "t-tests use Satterthwaite's degrees of freedom"
+    if family == "binomial":
+        return "estimates are log-odds, tests are Wald z"
+    unit = "log-odds" if link == "logit" else "standard deviations of a latent normal variable"
+    return f"estimates are {unit}, positive for higher answers, tests are Wald z"
+
+
+def say_effect(row: Mapping[str, Any], level: float) -> str:
+    """One coefficient with its test and interval."""
+    name = "Intercept" if row["term"] == "(Intercept)" else row["term"]
+    test = f"z = {say_number(row['statistic'])}"
+    if row["df"] is not None:
+        test = f"t({say_df(row['df'])}) = {say_number(row['statistic'])}"
+    return (
+        f"{name}: b = {say_number(row['estimate'])}, SE = {say_number(row['se'])}, "
+        f"{test}, {say_p(row['p'])}, "
+        f"{level:.0%} CI [{say_number(row['low'])}, {say_number(row['high'])}]"
+    )
+
+
+def describe_codings(
+    codings: Mapping[str, Mapping[str, float]], references: Mapping[str, str]
+) -> list[dict[str, str]]:
+    """The key to terms that are named by number, one row per term, and the reference levels.
+
+    >>> describe_codings({"cond1": {"a": 1.0, "b": -1.0}}, {})
+    [{'term': 'cond1', 'meaning': 'a against the mean of a, b (b is minus the sum)'}]
+    """
+    rows = [{"term": term, "meaning": _say_coding(values)} for term, values in codings.items()]
+    return rows + [
+        {"term": f"{name}…", "meaning": f"each level against {level}"} for name, level in references.items()
+    ]
+
+
+def _say_coding(values: Mapping[str, float]) -> str:
+    own = [level for level, value in values.items() if value == 1.0]
+    last = [level for level, value in values.items() if value == -1.0]
+    by_sum = len(own) == len(last) == 1 and set(values.values()) <= {-1.0, 0.0, 1.0}
+    if not by_sum:
+        return ", ".join(f"{level} {value:g}" for level, value in values.items())
+    mean = ", ".join(values) if len(values) <= MOST_NAMED else f"the {len(values)} levels"
+    return f"{own[0]} against the mean of {mean} ({last[0]} is minus the sum)"

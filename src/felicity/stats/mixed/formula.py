@@ -7,6 +7,9 @@ import re
 from dataclasses import dataclass, replace
 
 from felicity.core.errors import BadInput
+from felicity.stats.mixed.formula_grammar import check_text, clip, mask_quoted, parse_terms, parse_value
+
+GROUP = r"(?:[\w.]+|`[^`:/]+`)"
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class Formula:
     def __str__(self) -> str:
         return f"{self.response} ~ " + " + ".join([self.fixed, *map(str, self.random)])
 
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The fixed part and the effects of every random term."""
+        return (self.fixed, *(term.left for term in self.random))
+
     def without_random(self, term: RandomTerm, *instead: RandomTerm) -> "Formula":
         """The formula with one random term replaced by others, or by nothing."""
         kept: list[RandomTerm] = []
@@ -53,24 +61,32 @@ def parse_formula(text: str) -> Formula:
     >>> parse_formula("rt ~ cond + (cond || subj)").random
     (RandomTerm(left='1', group=('subj',)), RandomTerm(left='0 + cond', group=('subj',)))
 
-    Raises BadInput where there is no `~`, nothing on its left, or a random term cannot be read.
+    Raises BadInput if there is no `~`, nothing on its left, or a random term cannot be read.
     """
-    sides = text.split("~")
-    if len(sides) != 2 or not sides[0].strip():
-        raise BadInput(f"The formula '{text}' must be 'response ~ predictors', with one '~'.")
-    fixed, bars = _take_out_bars(sides[1], text)
+    check_text(text)
+    masked = mask_quoted(text)
+    middle = masked.find("~")
+    if masked.count("~") != 1 or not text[:middle].strip():
+        raise BadInput(f"The formula '{clip(text)}' must be 'response ~ predictors', with one '~'.")
+    right = text[middle + 1 :].strip()
+    if not right or right[-1] in "+-*/:^|":
+        raise BadInput(f"Something is missing at the end of the formula '{clip(text)}'.")
+    fixed, bars = _take_out_bars(right, text)
+    parse_terms(fixed)
     random = [term for bar in bars for term in _expand_bar(bar)]
-    return Formula(response=sides[0].strip(), fixed=fixed, random=tuple(random))
+    response = text[:middle].strip()
+    parse_value(response)
+    return Formula(response=response, fixed=fixed, random=tuple(random))
 
 
 def split_top(text: str, separators: str) -> list[str]:
-    """Pieces of `text` between separators that stand outside all brackets.
+    """Pieces of `text` between separators outside all brackets.
 
     >>> split_top("a + log(b + c)", "+")
     ['a ', ' log(b + c)']
     """
     pieces, depth, start = [], 0, 0
-    for i, char in enumerate(text):
+    for i, char in enumerate(mask_quoted(text)):
         depth += (char in "([{") - (char in ")]}")
         if char in separators and depth == 0:
             pieces.append(text[start:i])
@@ -80,16 +96,19 @@ def split_top(text: str, separators: str) -> list[str]:
 
 def _take_out_bars(side: str, whole: str) -> tuple[str, list[str]]:
     fixed, bars, i = "", [], 0
+    masked = mask_quoted(side)
     while i < len(side):
-        end = _closing(side, i, whole) if side[i] == "(" else i
+        end = _closing(masked, i, whole) if masked[i] == "(" else i
         inside = side[i + 1 : end]
         if end > i and len(split_top(inside, "|")) > 1:
             bars.append(inside)
         else:
             fixed += side[i : end + 1]
         i = end + 1
-    if "|" in fixed:
-        raise BadInput(f"A random term must stand in brackets, '(1 | group)'; mend the formula '{whole}'.")
+    if "|" in mask_quoted(fixed):
+        raise BadInput(
+            f"A random term must be in brackets, '(1 | group)'; correct the formula '{clip(whole)}'."
+        )
     pieces = [piece.strip() for piece in split_top(fixed, "+")]
     kept = " + ".join(piece for piece in pieces if piece) or "1"
     return re.sub(r"\+\s*-", "-", kept), bars
@@ -101,7 +120,7 @@ def _closing(text: str, start: int, whole: str) -> int:
         depth += (text[i] == "(") - (text[i] == ")")
         if depth == 0:
             return i
-    raise BadInput(f"A bracket is not closed in the formula '{whole}'.")
+    raise BadInput(f"A bracket is not closed in the formula '{clip(whole)}'.")
 
 
 def _expand_bar(bar: str) -> list[RandomTerm]:
@@ -109,6 +128,7 @@ def _expand_bar(bar: str) -> list[RandomTerm]:
     sides = [side.strip() for side in bar.split("||" if uncorrelated else "|")]
     if len(sides) != 2 or not all(sides):
         raise BadInput(f"The random term '({bar})' must be '(effects | group)'.")
+    parse_terms(sides[0])
     lefts = _separate(sides[0]) if uncorrelated else [sides[0]]
     return [RandomTerm(left, group) for group in _expand_group(sides[1], bar) for left in lefts]
 
@@ -116,11 +136,13 @@ def _expand_bar(bar: str) -> list[RandomTerm]:
 def _separate(left: str) -> list[str]:
     """The independent terms of `(left || group)`, as lme4 splits them."""
     terms = expand_terms(left)
+    if not terms:
+        raise BadInput(f"The random effects '{left}' are none; write (1 | group) for intercepts.")
     return ["1" if term == "1" else f"0 + {term}" for term in terms]
 
 
 def expand_terms(side: str) -> list[str]:
-    """The terms that a right-hand side stands for, the intercept as '1'.
+    """The terms of a right-hand side, the intercept as '1'.
 
     >>> expand_terms("a * b")
     ['1', 'a', 'b', 'a:b']
@@ -130,12 +152,14 @@ def expand_terms(side: str) -> list[str]:
 
     try:
         return [str(term) for term in FormulaicFormula(side.replace("^", "**"))]
-    except (FormulaicError, SyntaxError, ValueError) as error:
-        raise BadInput(f"'{side}' cannot be read as model terms: {str(error).splitlines()[0]}.") from error
+    except (FormulaicError, SyntaxError, ValueError, RecursionError) as error:
+        raise BadInput(
+            f"'{clip(side)}' cannot be read as model terms: {str(error).splitlines()[0]}."
+        ) from error
 
 
 def _expand_group(side: str, bar: str) -> list[tuple[str, ...]]:
-    if not re.fullmatch(r"[\w.`]+(\s*[:/]\s*[\w.`]+)*", side):
+    if not re.fullmatch(rf"{GROUP}(\s*[:/]\s*{GROUP})*", side):
         raise BadInput(
             f"The group '{side}' of the random term '({bar})' must be columns joined by ':' or '/'."
         )

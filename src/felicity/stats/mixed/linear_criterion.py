@@ -17,9 +17,7 @@ from math import log, pi
 import numpy as np
 
 from felicity.stats.frames import Vector
-from felicity.stats.mixed.cross_products import cross_products
-from felicity.stats.mixed.elimination import Elimination
-from felicity.stats.mixed.elimination_slopes import log_det_slopes
+from felicity.stats.mixed.normal_matrix import Elimination, cross_products, log_det_slopes
 from felicity.stats.mixed.random_effects import RandomEffects
 
 

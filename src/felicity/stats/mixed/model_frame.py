@@ -11,6 +11,7 @@ from felicity.core.errors import BadInput
 from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, level_codes
 from felicity.stats.mixed.coding import Coder, Contrast
 from felicity.stats.mixed.formula import Formula, RandomTerm, parse_formula, split_top
+from felicity.stats.mixed.formula_grammar import column_name
 from felicity.stats.mixed.random_effects import RandomEffects, build_blocks, lme4_order
 
 RANK_TOLERANCE = 1e-9
@@ -20,8 +21,11 @@ RANK_TOLERANCE = 1e-9
 class ModelFrame:
     """What a fit needs of the data.
 
-    y: the response; hits for a binomial model. trials: per row, for a binomial model only.
+    y: the response; hits for a binomial model, codes of the levels for a cumulative one.
+    trials: per row, for a binomial model only.
     names, terms: per column of x, R's name and the term it comes from.
+    codings: of columns named by number, as under sum coding, the value of each level.
+    references: the reference level of each factor coded by treatment.
     """
 
     formula: Formula
@@ -31,6 +35,8 @@ class ModelFrame:
     names: tuple[str, ...]
     terms: tuple[str, ...]
     effects: RandomEffects
+    codings: dict[str, dict[str, float]]
+    references: dict[str, str]
 
     @property
     def n(self) -> int:
@@ -43,11 +49,12 @@ def build_model_frame(
     frame: Frame,
     *,
     contrasts: Mapping[str, Contrast] | None = None,
-    counts: tuple[Vector, Vector] | None = None,
+    counts: tuple[Vector, Vector | None] | None = None,
 ) -> ModelFrame:
     """The arrays of a mixed model.
 
-    counts: hits and trials per row, for a binomial model; else the response is read from the frame.
+    counts: hits and trials per row of a binomial model, or level codes and None of a cumulative one; else
+        the response is read from the frame.
 
     Raises BadInput or UnknownName in a sentence for data that no model can be fitted to.
     """
@@ -57,8 +64,8 @@ def build_model_frame(
             f"The formula '{parsed}' has no random term such as (1 | subject); use fit_ols for that."
         )
     table = as_polars(frame)
-    coder = Coder(table, contrasts, formula=str(parsed))
-    y, trials = counts if counts is not None else (_response(coder, parsed.response), None)
+    coder = Coder(table, contrasts, sides=parsed.sides)
+    y, trials = counts if counts is not None else (read_numbers(coder, parsed.response), None)
     x, names, terms = coder.matrix(parsed.fixed)
     check_design(x, names)
     return ModelFrame(
@@ -68,6 +75,8 @@ def build_model_frame(
         x=x,
         names=tuple(names),
         terms=tuple(terms),
+        codings=coder.codings(names),
+        references=coder.references(names),
         effects=_random_effects(coder, table, parsed.random, residual=counts is None),
     )
 
@@ -99,10 +108,14 @@ def check_design(x: Vector, names: list[str]) -> None:
         basis = np.column_stack([basis, rest / length])
 
 
-def _response(coder: Coder, expression: str) -> Vector:
+def read_numbers(coder: Coder, expression: str) -> Vector:
+    """The response of a linear model.
+
+    Raises BadInput for counts, a factor, and what is the same in every row.
+    """
     if expression.startswith("cbind("):
         raise BadInput("A response 'cbind(hits, misses)' needs a binomial model; use family binomial.")
-    if expression in coder.frame.columns and coder.factor(expression):
+    if column_name(expression) in coder.frame.columns and coder.factor(column_name(expression)):
         raise BadInput(f"The response '{expression}' is a factor; a linear model needs numbers.")
     y = coder.vector(expression)
     if np.ptp(y) == 0:
@@ -121,7 +134,8 @@ def read_counts(coder: Coder, expression: str) -> tuple[Vector, Vector]:
             raise BadInput(f"The response '{expression}' must be 'cbind(hits, misses)'.")
         hits, misses = (coder.vector(part.strip()) for part in parts)
     else:
-        factor = coder.factor(expression) if expression in coder.frame.columns else None
+        name = column_name(expression)
+        factor = coder.factor(name) if name in coder.frame.columns else None
         if factor is not None and len(factor.levels) != 2:
             raise BadInput(f"The response '{expression}' has {len(factor.levels)} levels; two are needed.")
         hits = factor.codes.astype(float) if factor is not None else coder.vector(expression)
@@ -147,6 +161,8 @@ def _random_effects(
     parts = []
     for i in lme4_order([len(levels) for _, levels in groups]):
         z, names, _ = coder.matrix(terms[i].left)
+        if not names:
+            raise BadInput(f"The random term {terms[i]} has no effects; write (1 | {terms[i].group_name}).")
         codes, levels = groups[i]
         # Counts may have one row a level: an observation-level effect, and no mistake.
         if residual and z.shape[1] * len(levels) >= len(z):

@@ -15,11 +15,10 @@ from scipy import stats
 from scipy.optimize import brentq, minimize
 
 from felicity.core.errors import BadInput, NotPossible, UnknownName
-from felicity.stats.frames import Vector
+from felicity.stats.frames import Vector, one_thread
 from felicity.stats.mixed.compare_models import refit_by_ml
 from felicity.stats.mixed.fitted import FittedModel
 from felicity.stats.mixed.linear_criterion import LinearCriterion, LinearPoint
-from felicity.stats.threads import one_thread
 
 Deviance = Callable[[float], float]
 
@@ -37,10 +36,10 @@ def profile_intervals(
     Columns: kind ('fixed' or 'sd'), group, term, estimate (by ML), low, high.
     terms: only these fixed effects, and no standard deviation.
 
-    Raises BadInput for a binomial model, whose Wald intervals are in its table.
+    Raises BadInput for a binomial or cumulative model, whose Wald intervals are in its table.
     """
     if model.family != "gaussian":
-        raise BadInput("Profile intervals are for linear mixed models; a binomial model has Wald intervals.")
+        raise BadInput("Profile intervals are for linear mixed models; others have Wald intervals.")
     best = refit_by_ml(model)
     point: LinearPoint = best.core
     rise = float(stats.chi2.ppf(level, 1))

@@ -90,7 +90,7 @@ class RandomEffects:
 
     @cached_property
     def theta_slices(self) -> tuple[slice, ...]:
-        """Where each block's parameters stand in theta."""
+        """The position of each block's parameters in theta."""
         ends = np.cumsum([0] + [len(block.positions) for block in self.blocks])
         return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
 

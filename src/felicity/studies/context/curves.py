@@ -1,10 +1,12 @@
-"""Accuracy, its change and perplexity margins by kind and length of context: the lines of the figures."""
+"""Accuracy by kind and length of context, compared with the baseline, and the suites that change most."""
 
 import numpy as np
 import polars as pl
 
-from felicity.core.schemas import conform
-from felicity.stats.frames import Vector
+from felicity.core.errors import BadInput
+from felicity.core.schemas import check_schema, conform
+from felicity.core.sweep import BASELINE, FROM_KINDS, UNPERTURBED
+from felicity.stats import Vector
 from felicity.studies.context.intervals import (
     difference_interval,
     mark_clusters,
@@ -13,17 +15,74 @@ from felicity.studies.context.intervals import (
     widen,
     wilson_intervals,
 )
-from felicity.studies.context.pairing import CELL, pair_with_baseline
-from felicity.studies.context.tables import CURVES, order_kinds, order_seen
+from felicity.studies.context.tables import CURVES, GAINS, STUDY_JUDGEMENTS, order_kinds, order_seen
 
+ITEM = ["model", "suite", "phenomenon", "item", "rule"]
+CELL = ["kind", "source", "perturbation", "length"]
 LEVELS = {"overall": pl.lit("all"), "phenomenon": pl.col("phenomenon"), "suite": pl.col("suite")}
+SUITE_CELL = ["model", "kind", "suite", "phenomenon"]
+
+
+def pair_with_baseline(judgements: pl.DataFrame) -> pl.DataFrame:
+    """One row per item and kind, source, perturbation and length of context, with draws averaged.
+
+    Adds `base` (the item's accuracy without context), `delta`, and `series`, which items with the
+    same contexts share. `ties` and `unstable` count judgements before averaging. The baseline
+    itself has the kind `none`, with delta 0.
+
+    Raises BadInput for judgements of several measures, and for an item judged never or twice without
+    context.
+    """
+    judged = check_judgements(judgements)
+    bare = judged.filter(pl.col("kind") == BASELINE)
+    twice = bare.filter(pl.struct(ITEM).is_duplicated())
+    if twice.height:
+        raise BadInput(
+            f"Item '{twice['item'][0]}' is judged twice without context; keep one judgement of it."
+        )
+    units = judged.group_by(*ITEM, *CELL, maintain_order=True).agg(
+        pl.col("passed").mean(),
+        (~pl.col("passed").is_in([0.0, 1.0])).sum().alias("ties"),
+        (~pl.col("stable")).sum().alias("unstable"),
+        pl.col("n_tokens").cast(pl.Float64).mean().alias("tokens"),
+        pl.when(pl.col("ppl_margin").is_finite()).then("ppl_margin").mean().alias("ppl_margin"),
+        # Items of one group have the same series, so any one of them represents all.
+        pl.col("series").min(),
+    )
+    base = bare.select(*ITEM, pl.col("passed").alias("base"))
+    paired = units.join(base, on=ITEM, how="left", maintain_order="left")
+    lonely = paired.filter(pl.col("base").is_null())
+    if lonely.height:
+        raise BadInput(
+            f"Item '{lonely['item'][0]}' is judged with a context but not without; "
+            f"a change in accuracy needs both."
+        )
+    return paired.with_columns((pl.col("passed") - pl.col("base")).alias("delta"))
+
+
+def check_judgements(judgements: pl.DataFrame) -> pl.DataFrame:
+    """Check that the judgements are those of a context study with one measure.
+
+    Raises BadInput.
+    """
+    check_schema(judgements, STUDY_JUDGEMENTS, "judgements in context")
+    measures = judgements["measure"].unique().sort().to_list()
+    if len(measures) > 1:
+        raise BadInput(f"The judgements are by {' and '.join(measures)}; analyse one measure at a time.")
+    return judgements
+
+
+def share_contexts(judgements: pl.DataFrame) -> bool:
+    """Whether several items share a context, which is then a random effect of its own."""
+    readers = judgements.filter(pl.col("kind") != BASELINE).group_by("series")
+    return bool((readers.agg(pl.col("item").n_unique())["item"] > 1).any())
 
 
 def draw_curves(judgements: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
     """Rows of CURVES: overall, by phenomenon and by suite, for every kind and length of context.
 
-    A change is the mean over items of accuracy in context (the mean of an item's draws) less accuracy
-    without. Only items that a length was reached for count at that length, on both sides.
+    A change is the mean over items of accuracy in context (the mean of an item's draws) minus accuracy
+    without. Only items that reach a length count at that length, on both sides.
 
     Raises BadInput as `pair_with_baseline` does.
     """
@@ -40,9 +99,9 @@ def draw_curves(judgements: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
 
 def _estimate(units: pl.DataFrame, seed: int) -> pl.DataFrame:
     marked = mark_clusters(units, ["model", "name", *CELL])
-    # By cell number, so that what is computed outside the frame falls into place.
+    # By cell number, so that values computed outside the frame are in the right order.
     cells = (
-        marked.group_by("cell")
+        marked.group_by("cell", maintain_order=True)
         .agg(
             *(pl.col(name).first() for name in ("model", "level", "name", *CELL, "drawn")),
             pl.len().alias("n"),
@@ -81,7 +140,7 @@ def _delta_interval(cells: pl.DataFrame, reach: Vector) -> dict[str, Vector]:
     n = cells["n"].to_numpy().astype(np.float64)
     floor = difference_interval(cells["delta_sum"].to_numpy(), cells["delta_squares"].to_numpy(), n)
     low, high = widen(cells["delta"].to_numpy(), reach, floor, (-1.0, 1.0))
-    # Without a context nothing can change, and there is no doubt about it.
+    # Without a context nothing changes, so the interval is zero.
     bare = cells["kind"].to_numpy() == "none"
     return {"delta_low": np.where(bare, 0.0, low), "delta_high": np.where(bare, 0.0, high)}
 
@@ -91,3 +150,70 @@ def _margin_interval(cells: pl.DataFrame, reach: Vector) -> dict[str, Vector]:
     half = np.maximum(reach, student_reach(cells["ppl_sd"].to_numpy(), sizes))
     mean = cells["ppl_margin"].fill_null(np.nan).to_numpy()
     return {"ppl_low": mean - half, "ppl_high": mean + half}
+
+
+def rank_gains(judgements: pl.DataFrame, *, perturbation: str = UNPERTURBED, seed: int = 0) -> pl.DataFrame:
+    """Rows of GAINS, the largest gain of each model and kind first.
+
+    The change at each length is averaged over lengths; the SD is that of those changes, as a
+    population SD. The interval is over items (or the contexts they share), each with its mean
+    change over lengths.
+
+    Raises BadInput as `pair_with_baseline` does.
+    """
+    units = pair_with_baseline(judgements).filter(
+        pl.col("kind") != BASELINE, ~pl.col("kind").is_in(list(FROM_KINDS)), perturbation=perturbation
+    )
+    lengths = units.group_by(*SUITE_CELL, "length", maintain_order=True).agg(pl.col("delta").mean())
+    changes = lengths.group_by(SUITE_CELL, maintain_order=True).agg(
+        pl.len().alias("lengths"),
+        pl.col("delta").mean().alias("mean"),
+        pl.col("delta").std(ddof=0).alias("sd"),
+    )
+    gains = changes.join(_over_items(units, seed), on=SUITE_CELL)
+    # The mean over lengths and that over items differ if not every item has every length.
+    shift = pl.col("mean") - pl.col("item_mean")
+    ends = [(pl.col(name) + shift).clip(-1.0, 1.0).alias(name) for name in ("low", "high")]
+    ordered = gains.with_columns(ends).sort(
+        order_seen(units, "model"), order_kinds(), pl.col("mean").neg(), "suite", maintain_order=True
+    )
+    return conform(ordered, GAINS)
+
+
+def pick_extremes(gains: pl.DataFrame, count: int = 5) -> pl.DataFrame:
+    """The `count` suites with the largest gains and losses of each model and kind, with the column `side`.
+
+    A gain requires that accuracy rises, a loss that it falls.
+    """
+    by = ["model", "kind"]
+    rising = gains.filter(pl.col("mean") > 0).sort("mean", descending=True, maintain_order=True)
+    falling = gains.filter(pl.col("mean") < 0).sort("mean", maintain_order=True)
+    sides = [
+        part.group_by(by, maintain_order=True).head(count).with_columns(pl.lit(side).alias("side"))
+        for part, side in ((rising, "gain"), (falling, "loss"))
+    ]
+    return pl.concat(sides).sort(order_seen(gains, "model"), order_kinds(), "side", maintain_order=True)
+
+
+def _over_items(units: pl.DataFrame, seed: int) -> pl.DataFrame:
+    """Number of items, mean and interval of each suite's items' mean changes."""
+    items = units.group_by(
+        *SUITE_CELL, *(name for name in ITEM if name not in SUITE_CELL), maintain_order=True
+    ).agg(pl.col("delta").mean(), pl.col("series").first())
+    marked = mark_clusters(items, SUITE_CELL)
+    cells = (
+        marked.group_by("cell", *SUITE_CELL, maintain_order=True)
+        .agg(
+            pl.len().alias("n"),
+            pl.col("delta").mean().alias("item_mean"),
+            pl.col("delta").sum().alias("total"),
+            pl.col("delta").pow(2).sum().alias("squares"),
+        )
+        .sort("cell")
+    )
+    floor = difference_interval(
+        cells["total"].to_numpy(), cells["squares"].to_numpy(), cells["n"].to_numpy().astype(np.float64)
+    )
+    reach = reach_over_clusters(marked, "delta", cells.height, seed=seed)
+    low, high = widen(cells["item_mean"].to_numpy(), reach, floor, (-np.inf, np.inf))
+    return cells.with_columns(pl.Series("low", low), pl.Series("high", high))

@@ -1,37 +1,27 @@
 """Intervals of many means at once, over suites, shared contexts or items.
 
-As everywhere above the suite, a bootstrap over clusters gives the standard error and Student's t the
-multiple of it. No interval is narrower than that of independent items: Wilson's for an accuracy, that of
+As for all levels above the suite, a bootstrap over clusters gives the standard error and Student's t the
+critical value. No interval is narrower than that of independent items: Wilson's for an accuracy, that of
 Bonett & Price (2012) for a paired difference, Student's t for any other mean.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 import polars as pl
 from scipy.special import stdtrit
 
-from felicity.stats.frames import Codes, Vector
-from felicity.stats.proportions import DRAWS, UPPER_TAIL, Z_95, wilson_interval
+from felicity.stats import DRAWS, UPPER_TAIL, Z_95, Codes, Vector, count_draws, wilson_interval
 
 CELLS_AT_ONCE = 200
-
-
-@lru_cache(maxsize=8)
-def _draw_clusters(count: int, seed: int, draws: int) -> Vector:
-    """How often each cluster is drawn; the same draws as `stats.proportions.bootstrap_suites` makes."""
-    chosen = np.random.default_rng(seed).integers(count, size=(draws, count))
-    flat = (np.arange(draws)[:, None] * count + chosen).ravel()
-    return np.bincount(flat, minlength=draws * count).reshape(draws, count).astype(np.float64)
 
 
 def cluster_reach(
     cell: Codes, sums: Vector, sizes: Vector, cells: int, *, seed: int, draws: int = DRAWS
 ) -> Vector:
-    """Half the width of each cell's 95% interval when its clusters are drawn again; 0 for a single one.
+    """Half the width of each cell's 95% bootstrap interval over its clusters; 0 for a single one.
 
-    One entry a cluster: the cell it is in, the sum of its values and their number.
+    One entry per cluster: its cell, the sum of its values and their number.
     """
     order = np.argsort(cell, kind="stable")
     cell, sums, sizes = cell[order], sums[order], sizes[order]
@@ -39,7 +29,7 @@ def cluster_reach(
     starts = np.concatenate([[0], np.cumsum(clusters)[:-1]])
     reach = np.zeros(cells)
     for count in np.unique(clusters[clusters > 1]).tolist():
-        times = _draw_clusters(count, seed, draws)
+        times = count_draws(count, seed=seed, draws=draws)
         multiple = stdtrit(count - 1, UPPER_TAIL) * np.sqrt(count / (count - 1))
         alike = np.flatnonzero(clusters == count)
         for part in np.array_split(alike, -(-len(alike) // CELLS_AT_ONCE)):
@@ -51,8 +41,8 @@ def cluster_reach(
 def difference_interval(total: Vector, squares: Vector, n: Vector) -> tuple[Vector, Vector]:
     """95% interval of mean differences between paired answers (Bonett & Price 2012).
 
-    Two items more, one for and one against, are thought to be there, so that even items that all agree
-    leave a doubt. total, squares: sums of the differences and of their squares over n items.
+    Two items are added, one in each direction, so that even items that all agree
+    give an interval. total, squares: sums of the differences and of their squares over n items.
     """
     mean = total / (n + 2)
     reach = Z_95 * np.sqrt(((squares + 2) / (n + 2) - mean**2) / (n + 2))
@@ -69,7 +59,7 @@ def wilson_intervals(hits: Vector, n: Vector) -> tuple[Vector, Vector]:
 def widen(
     estimate: Vector, reach: Vector, floor: tuple[Vector, Vector], bounds: tuple[float, float]
 ) -> tuple[Vector, Vector]:
-    """The interval over clusters, at least as wide as that over items, within what is possible."""
+    """The interval over clusters, at least as wide as that over items, within `bounds`."""
     low = np.minimum(np.minimum(estimate - reach, floor[0]), estimate)
     high = np.maximum(np.maximum(estimate + reach, floor[1]), estimate)
     return np.maximum(low, bounds[0]), np.minimum(high, bounds[1])
@@ -78,7 +68,7 @@ def widen(
 def mark_clusters(units: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """`units` with the number of their `cell` (equal in `by`), what is `drawn` in it, and the `cluster`.
 
-    Suites are drawn where a cell has several; else contexts, where items share them; else items.
+    Suites are drawn if a cell has several; else contexts, if items share them; else items.
     """
     cells = units.select(by).unique(maintain_order=True).with_row_index("cell")
     numbered = units.join(cells, on=list(by), nulls_equal=True, maintain_order="left")

@@ -1,15 +1,24 @@
-"""What goes together with what: points for scatter plots, and the correlations of those points."""
+"""Correlations of a context study: points for scatter plots, their coefficients, and the suite matrix."""
 
 import polars as pl
 
 from felicity.core.errors import BadInput
 from felicity.core.schemas import check_schema, conform
 from felicity.core.sweep import BASELINE, FROM_KINDS, UNPERTURBED
-from felicity.stats.correlation import Method, correlate
-from felicity.studies.context.matrix import join_similarity, pick_length
-from felicity.studies.context.pairing import check_judgements
-from felicity.studies.context.tables import LINKS, PERTURBATION_SIMILARITY, POINTS, order_kinds, order_seen
+from felicity.stats import Method, correlate
+from felicity.studies.context.curves import ITEM, check_judgements, pair_with_baseline
+from felicity.studies.context.tables import (
+    LINKS,
+    MATRIX,
+    PERTURBATION_SIMILARITY,
+    POINTS,
+    SIMILARITY,
+    order_kinds,
+    order_seen,
+)
 
+CELL = ["model", "kind", "source", "suite", "length"]
+MEASURES = ("token_f1", "dependency_f1")
 DIGITS = 12
 BASELINE_LINK = "baseline and longest context"
 PERTURBATION_LINK = "perturbation similarity and change"
@@ -22,19 +31,81 @@ METHODS: dict[str, tuple[Method, ...]] = {
 }
 
 
-def correlate_points(points: pl.DataFrame) -> pl.DataFrame:
-    """Rows of LINKS, one a model, link, kind and method; points with a gap are left out.
+def build_matrix(
+    judgements: pl.DataFrame,
+    similarity: pl.DataFrame | None = None,
+    *,
+    length: int | None = None,
+    perturbation: str = UNPERTURBED,
+) -> pl.DataFrame:
+    """Rows of MATRIX: the mean change in accuracy for every pair of a source and a suite.
 
-    Intervals and p take the points to be independent. Where there are too few of them, or all are alike,
+    similarity: a table SIMILARITY, averaged over the contexts and items of a cell; without it, nulls.
+    length: which length of context; by default each cell's longest.
+
+    Raises BadInput as `pair_with_baseline` does.
+    """
+    chosen = judgements.filter(pl.col("kind").is_in(list(FROM_KINDS)), perturbation=perturbation)
+    chosen = pick_length(chosen, CELL[:-1], length)
+    units = pair_with_baseline(pl.concat([judgements.filter(kind="none"), chosen]))
+    cells = (
+        units.filter(pl.col("kind") != "none")
+        .group_by(CELL, maintain_order=True)
+        .agg(pl.len().alias("n"), pl.col("delta").mean())
+    )
+    alike = _average_similarity(chosen, similarity)
+    matrix = cells.join(alike, on=CELL, how="left", maintain_order="left")
+    return conform(
+        matrix.sort(order_seen(matrix, "model"), order_kinds(), "source", "suite", maintain_order=True),
+        MATRIX,
+    )
+
+
+def pick_length(judgements: pl.DataFrame, by: list[str], length: int | None) -> pl.DataFrame:
+    """The judgements at one length, or at the longest that each group of `by` has."""
+    if length is not None:
+        return judgements.filter(pl.col("length") == length)
+    return judgements.filter(pl.col("length") == pl.col("length").max().over(by))
+
+
+def join_similarity(judgements: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame:
+    """Judgements with the similarity of their item and context beside them.
+
+    Raises BadInput if a pair of item and context occurs twice.
+    """
+    check_schema(similarity, SIMILARITY, "similarity")
+    pairs = similarity.select(list(SIMILARITY))
+    twice = pairs.filter(pl.struct("item", "context").is_duplicated())
+    if twice.height:
+        raise BadInput(f"Item '{twice['item'][0]}' has two similarities with one context; keep one of them.")
+    return judgements.join(pairs, on=["item", "context"], maintain_order="left")
+
+
+def _average_similarity(chosen: pl.DataFrame, similarity: pl.DataFrame | None) -> pl.DataFrame:
+    if similarity is None:
+        empty = {name: chosen.schema[name] for name in CELL} | {name: pl.Float64() for name in MEASURES}
+        return pl.DataFrame(schema=empty)
+    # An item's draws count as one, as they do in its change.
+    known = join_similarity(chosen, similarity)
+    keys = [*CELL, *(name for name in ITEM if name not in CELL)]
+    # In order, for a mean depends to the last bit on the order of what it is taken over.
+    items = known.group_by(keys, maintain_order=True).agg(pl.col(MEASURES).mean())
+    return items.group_by(CELL, maintain_order=True).agg(pl.col(MEASURES).mean())
+
+
+def correlate_points(points: pl.DataFrame) -> pl.DataFrame:
+    """Rows of LINKS, one per model, link, kind and method; points with missing values are left out.
+
+    Intervals and p assume independent points. If there are too few of them, or all are equal,
     r is null and the note says why.
     """
     rows: list[dict[str, object]] = []
-    # Means that are equal must be so to the last digit, or ranks would tell them apart.
+    # Equal means must be equal to the last digit, or they would get different ranks.
     known = points.drop_nulls(["x", "y"]).with_columns(pl.col("x", "y").round(DIGITS))
     for (model, link, kind), part in known.group_by("model", "link", "kind", maintain_order=True):
         for method in METHODS[str(link)]:
             row = {"model": model, "link": link, "kind": kind, "method": method, "n": part.height}
-            # Correctness, 0 or 1, is what `correlate` calls x.
+            # `correlate` expects correctness, 0 or 1, as x.
             x, y = (part["y"], part["x"]) if method == "point_biserial" else (part["x"], part["y"])
             try:
                 found = correlate(x, y, method=method).row(0, named=True)
@@ -95,8 +166,8 @@ def matrix_points(matrix: pl.DataFrame) -> pl.DataFrame:
 def perturbation_points(curves: pl.DataFrame, similarity: pl.DataFrame) -> pl.DataFrame:
     """Similarity of perturbed and original sentences (x), and mean change over lengths (y), by kind.
 
-    `similarity` is the table PERTURBATION_SIMILARITY; a row for `none` (similarity 1) takes the
-    unperturbed contexts in as well.
+    `similarity` is the table PERTURBATION_SIMILARITY; a row for `none` (similarity 1) includes the
+    unperturbed contexts.
     """
     check_schema(similarity, PERTURBATION_SIMILARITY, "similarity of perturbations")
     overall = curves.filter(pl.col("kind") != BASELINE, level="overall")

@@ -1,45 +1,89 @@
-"""The study's mixed logistic regressions, fitted on counts per cell.
+"""The regressions of a context study: logistic mixed models of length, match and acceptability."""
 
-`context`: accuracy ~ log(length) * matched * acceptable + (1 | phenomenon). Both factors are sum-coded:
-matched +1, mismatched -1; acceptable +1, unacceptable -1. Log is natural, length is what was asked for.
-`unrelated`: accuracy ~ log(length) + (1 | phenomenon), for contexts that should change nothing.
-The baseline is left out, ties count as wrong. As in the paper, judgements of one item at several lengths
-are taken to be independent; where several items read one context, the series of contexts that grow out
-of one another is a random effect too.
-"""
+from typing import Any
 
 import polars as pl
 
 from felicity.core.errors import FelicityError
 from felicity.core.schemas import conform
 from felicity.core.sweep import KINDS, UNPERTURBED
-from felicity.stats.mixed.binomial import fit_glmm
-from felicity.stats.mixed.fitted import FittedModel
-from felicity.studies.context.pairing import check_judgements, share_contexts
+from felicity.stats import say_p
+from felicity.stats.mixed import FittedModel, fit_glmm
+from felicity.studies.context.curves import check_judgements, share_contexts
 from felicity.studies.context.tables import TERMS
 
 CONTEXT = "context"
 UNRELATED = "unrelated"
+BY_ITEM, OWN = "items repeated", "own formula"
 PREDICTORS = {"log(length)": "length", "matched": "matched", "acceptable": "acceptable"}
+CODING = "matched: +1 matched, -1 mismatched; acceptable: +1 acceptable, -1 unacceptable"
+STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
-def fit_regressions(judgements: pl.DataFrame) -> pl.DataFrame:
-    """Rows of TERMS: both regressions for every model, and for every perturbation of the contexts.
+def fit_regressions(judgements: pl.DataFrame, *, formula: str | None = None) -> pl.DataFrame:
+    """Rows of TERMS: the regressions for every model, and for every perturbation of the contexts.
 
-    The random intercept is that of phenomena; of suites where there is one phenomenon; of items where
-    there is one suite. A predictor that does not vary is left out, and the note says so.
+    The random intercept is by phenomenon, as in the paper; by suite if there is one phenomenon; by item if
+    there is one suite. Since each item recurs at every length and kind of context, each model is fitted
+    again with a random intercept by item, and a note says which conclusions change. A predictor that
+    does not vary is left out and noted. formula: another right-hand side for the crossed contexts.
 
     Raises BadInput for judgements of several measures.
     """
     check_judgements(judgements)
     shared = share_contexts(judgements)
-    tables = [
-        _fit(part, str(model), name if perturbation == UNPERTURBED else f"{name} ({perturbation})", shared)
-        for (model, perturbation), judged in judgements.group_by("model", "perturbation", maintain_order=True)
-        for name, part in ((CONTEXT, _crossed(judged)), (UNRELATED, judged.filter(kind=UNRELATED)))
-        if part.height
-    ]
+    tables = []
+    for (model, perturbation), judged in judgements.group_by("model", "perturbation", maintain_order=True):
+        suffix = "" if perturbation == UNPERTURBED else str(perturbation)
+        for name, part in ((CONTEXT, _crossed(judged)), (UNRELATED, judged.filter(kind=UNRELATED))):
+            if part.height:
+                tables += _fit_both(part, str(model), name, suffix, shared)
+        crossed = _crossed(judged)
+        if formula and crossed.height:
+            tables.append(_fit_own(crossed, str(model), _name(CONTEXT, suffix, OWN), formula))
     return pl.concat([pl.DataFrame(schema=TERMS), *tables])
+
+
+def _name(analysis: str, *parts: str) -> str:
+    """An analysis with what is particular to it in brackets."""
+    told = ", ".join(part for part in parts if part)
+    return f"{analysis} ({told})" if told else analysis
+
+
+def _fit_both(
+    judged: pl.DataFrame, model: str, analysis: str, perturbation: str, shared: bool
+) -> list[pl.DataFrame]:
+    """The paper's model, and the one that knows that items recur."""
+    group = next((name for name in ("phenomenon", "suite") if judged[name].n_unique() > 1), "item")
+    groups = [group, "series"] if shared else [group]
+    plain = _fit(judged, model, _name(analysis, perturbation), groups)
+    if "item" in groups:
+        return [plain]
+    repeated = _fit(judged, model, _name(analysis, perturbation, BY_ITEM), [*groups, "item"])
+    said = pl.concat_str(pl.col("note"), pl.lit(compare_conclusions(plain, repeated)), separator=" ")
+    return [plain, repeated.with_columns(said.str.strip_chars().alias("note"))]
+
+
+def compare_conclusions(plain: pl.DataFrame, repeated: pl.DataFrame, *, alpha: float = 0.05) -> str:
+    """Which terms are significant in one model only."""
+    both = plain.join(repeated, on="term", suffix="_item").drop_nulls(["p", "p_item"])
+    if both.is_empty():
+        return ""
+    lost = both.filter((pl.col("p") < alpha) & (pl.col("p_item") >= alpha))["term"].to_list()
+    won = both.filter((pl.col("p") >= alpha) & (pl.col("p_item") < alpha))["term"].to_list()
+    said = [f"no longer significant: {', '.join(lost)}"] if lost else []
+    said += [f"newly significant: {', '.join(won)}"] if won else []
+    return f"Against the model without items, {'; '.join(said) or 'no conclusion changes'}."
+
+
+def _fit_own(judged: pl.DataFrame, model: str, analysis: str, formula: str) -> pl.DataFrame:
+    """A formula of the user's own, fitted to single judgements."""
+    right = formula.partition("~")[2].strip() or formula.strip()
+    rows = judged.with_columns(
+        (pl.col("passed") == 1.0).cast(pl.Int64).alias("hits"),
+        (pl.col("passed") < 1.0).cast(pl.Int64).alias("misses"),
+    )
+    return _fit_terms(rows, right, model=model, analysis=analysis, n=judged.height, left_out=[])
 
 
 def _crossed(judged: pl.DataFrame) -> pl.DataFrame:
@@ -56,17 +100,21 @@ def _crossed(judged: pl.DataFrame) -> pl.DataFrame:
     return judged.join(codes, on="kind", maintain_order="left")
 
 
-def _fit(judged: pl.DataFrame, model: str, analysis: str, shared: bool) -> pl.DataFrame:
+def _fit(judged: pl.DataFrame, model: str, analysis: str, groups: list[str]) -> pl.DataFrame:
     asked = [term for term, name in PREDICTORS.items() if name in judged.columns]
     varying = [term for term in asked if judged[PREDICTORS[term]].n_unique() > 1]
-    group = next((name for name in ("phenomenon", "suite") if judged[name].n_unique() > 1), "item")
-    groups = [group, "series"] if shared else [group]
     cells = judged.group_by(*(PREDICTORS[term] for term in varying), *groups, maintain_order=True).agg(
         (pl.col("passed") == 1.0).sum().alias("hits"), (pl.col("passed") < 1.0).sum().alias("misses")
     )
     right = " + ".join([" * ".join(varying) or "1", *(f"(1 | {name})" for name in groups)])
-    labels = {"model": model, "analysis": analysis, "formula": f"accuracy ~ {right}", "n": judged.height}
     left_out = [f"{term} does not vary and is left out." for term in asked if term not in varying]
+    return _fit_terms(cells, right, model=model, analysis=analysis, n=judged.height, left_out=left_out)
+
+
+def _fit_terms(
+    cells: pl.DataFrame, right: str, *, model: str, analysis: str, n: int, left_out: list[str]
+) -> pl.DataFrame:
+    labels = {"model": model, "analysis": analysis, "formula": f"accuracy ~ {right}", "n": n}
     try:
         fitted = fit_glmm(f"cbind(hits, misses) ~ {right}", cells)
     except FelicityError as error:
@@ -86,3 +134,44 @@ def _fit(judged: pl.DataFrame, model: str, analysis: str, shared: bool) -> pl.Da
 def _describe_groups(fitted: FittedModel) -> str:
     spread = dict(fitted.random.select("group", "sd").iter_rows())
     return ", ".join(f"{name} {count} (SD {spread[name]:.2f})" for name, count in fitted.groups.items())
+
+
+def print_terms(terms: pl.DataFrame) -> str:
+    """Rows of TERMS as text: one table of log-odds per model and analysis, with stars and notes.
+
+    >>> from felicity.studies.context.tables import TERMS
+    >>> print_terms(pl.DataFrame(schema=TERMS))
+    ''
+    """
+    tables = [
+        _print_table(str(model), str(analysis), part.to_dicts())
+        for (model, analysis), part in terms.group_by("model", "analysis", maintain_order=True)
+    ]
+    return "\n\n".join(tables)
+
+
+def _print_table(model: str, analysis: str, rows: list[dict[str, Any]]) -> str:
+    lines = [f"{model}, {analysis}: {rows[0]['formula']}"]
+    fitted = [row for row in rows if row["term"] is not None]
+    if fitted:
+        width = max(len(row["term"]) for row in fitted)
+        lines.append(f"{'':{width}}  {'b':>8}  {'SE':>7}  {'z':>8}  {'95% CI':^18}  p")
+        lines += [_print_row(row, width) for row in fitted]
+        coded = any("matched" in row["term"] or "acceptable" in row["term"] for row in fitted)
+        facts = [f"{rows[0]['n']} judgements", str(rows[0]["groups"]), "log-odds, Wald z"]
+        lines.append(
+            "; ".join([*facts, CODING] if coded else facts) + ". * p < .05, ** p < .01, *** p < .001"
+        )
+    if rows[0]["note"]:
+        lines.append(rows[0]["note"])
+    return "\n".join(lines)
+
+
+def _print_row(row: dict[str, Any], width: int) -> str:
+    stars = next((mark for limit, mark in STARS if row["p"] < limit), "")
+    interval = f"[{row['low']:.3f}, {row['high']:.3f}]"
+    text = (
+        f"{row['term']:{width}}  {row['estimate']:8.3f}  {row['se']:7.3f}  {row['z']:8.2f}  {interval:^18}  "
+        f"{say_p(row['p'])} {stars}"
+    )
+    return text.rstrip()

@@ -1,33 +1,167 @@
-"""One model over a planned study: scored suite by suite, judged, and kept in a folder of its own."""
+"""Scoring a planned study with one model: the plan for the pipeline, its tables, and a time forecast."""
 
-import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from felicity.core.contrasts import Contrast
 from felicity.core.errors import BadInput
-from felicity.core.schemas import REGIONS, SCORES, TOKENS
-from felicity.design.contexts.in_context import list_texts
-from felicity.design.plain import build_prompts
-from felicity.measures.scoring import score_measures
-from felicity.run.audit import audit_requests, refuse_overlong
-from felicity.run.folder import RunFolder
-from felicity.run.manifest import build_manifest, now, refuse_other_run
-from felicity.run.model import Model
-from felicity.run.pending import fix_pending, forget_pending
-from felicity.run.precision import Noise
-from felicity.run.rules import RULES, Case, refuse_impossible
-from felicity.run.scoring import find_missing, read_mixed
-from felicity.run.settling import settle_run
-from felicity.studies.context.forecast import Forecast, forecast_time
-from felicity.studies.context.judging import PERPLEXITY_FROM, build_case, collect_judgements, collect_regions
-from felicity.studies.context.planning import Planned
+from felicity.core.progress import Progress
+from felicity.core.schemas import REGIONS
+from felicity.core.sweep import FACTORS, SWEEP_JUDGEMENTS
+from felicity.design import build_prompts, list_texts
+from felicity.run import RULES, Model, Plan, RunFolder, Verdicts, carry_out, find_missing, refuse_overlong
+from felicity.studies.context.plan import Planned
 
-# Told the suite, and how many texts are scored of how many.
-SuiteProgress = Callable[[str, int, int], None]
+# Characters per token in English, accurate enough for a forecast.
+CHARACTERS_PER_TOKEN = 4
+PERPLEXITY_FROM = "mean_lp"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """requests: texts still to be scored. tokens: how many the model must process for them."""
+
+    requests: int
+    tokens: int
+    seconds: float
+
+    def __str__(self) -> str:
+        work = f"{self.requests:,} texts to score, {self.tokens:,} tokens to process"
+        return f"{work}: about {say_time(self.seconds)}."
+
+
+def weigh(requests: pl.DataFrame, *, shared: bool) -> float:
+    """Tokens that a model processes for these requests; `shared`: each context counts once."""
+    texts = float((requests["text"].str.len_chars() / CHARACTERS_PER_TOKEN).sum())
+    if not shared:
+        return texts + float(requests["n_tokens"].cast(pl.Float64).sum())
+    longest = requests.filter(pl.col("series").is_not_null()).group_by("series").agg(pl.col("n_tokens").max())
+    return texts + float(longest["n_tokens"].cast(pl.Float64).sum())
+
+
+def forecast_time(
+    pending: pl.DataFrame, pilot: pl.DataFrame, score: Callable[[], object], *, shared: bool
+) -> Forecast:
+    """Score the pilot, which is part of the work, and estimate from it how long the rest will take."""
+    begin = time.monotonic()
+    score()
+    spent = time.monotonic() - begin
+    whole, part = weigh(pending, shared=shared), weigh(pilot, shared=shared)
+    return Forecast(
+        requests=len(pending) - len(pilot),
+        tokens=round(whole - part),
+        seconds=spent / part * max(whole - part, 0.0) if part else 0.0,
+    )
+
+
+def say_time(seconds: float) -> str:
+    """Seconds in words.
+
+    >>> say_time(40), say_time(300), say_time(9000)
+    ('40 seconds', '5 minutes', '2.5 hours')
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds))} seconds"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} minutes"
+    return f"{seconds / 3600:.1f} hours"
+
+
+def build_plan(planned: Planned, *, seed: int, options: dict[str, Any]) -> Plan:
+    """The study as a plan for the pipeline: an item in one context counts as a separate item."""
+    cases = planned.requests.select("request", pl.col("case").alias("item"), "condition", "context", "text")
+    about = planned.items.drop("text", "context_text", strict=False)
+    items = (
+        planned.requests.select("case", "item", "condition", "text")
+        .join(about, on=["item", "condition"], maintain_order="left")
+        .drop("item")
+        .rename({"case": "item"})
+    )
+    suites = planned.items.select("item", pl.col("suite").alias("stage")).unique("item", maintain_order=True)
+    stages = planned.requests.select("request", "item").join(suites, on="item", maintain_order="left")
+    return Plan(
+        dataset=planned.dataset.name,
+        stimuli=planned.items,
+        items=items,
+        requests=cases,
+        contexts=list_texts(planned.contexts),
+        stages=stages.drop("item"),
+        audited=planned.requests.filter(pl.col("context").is_null()).drop("n_tokens"),
+        rule=planned.dataset.rule,
+        measures=planned.measures,
+        contrasts=planned.dataset.contrasts,
+        also=(PERPLEXITY_FROM,) if planned.dataset.rule == "contrast" else (),
+        collect=partial(collect_verdicts, planned),
+        estimated=False,
+        seed=seed,
+        options=options,
+    )
+
+
+def collect_verdicts(planned: Planned, verdicts: Verdicts, scores: pl.DataFrame) -> Verdicts:
+    """Judgements and regions with the factors of the context."""
+    judgements = collect_judgements(verdicts.judgements, scores, planned)
+    regions = verdicts.tables.get("regions")
+    if regions is None:
+        return Verdicts(judgements=judgements)
+    return Verdicts(
+        judgements=judgements, tables={"regions": collect_regions(regions.select(list(REGIONS)), planned)}
+    )
+
+
+def name_factors(judged: pl.DataFrame, requests: pl.DataFrame) -> pl.DataFrame:
+    """Rows about cases as rows about items, with the factors of the context."""
+    factors = requests.select("case", "item", "context", *FACTORS).unique("case", maintain_order=True)
+    return judged.rename({"item": "case"}).join(factors, on="case", maintain_order="left").drop("case")
+
+
+def collect_judgements(judged: pl.DataFrame, scores: pl.DataFrame, planned: Planned) -> pl.DataFrame:
+    """Rows of SWEEP_JUDGEMENTS, with the margin of perplexities if sentences were compared."""
+    cases = planned.requests.select("request", pl.col("case").alias("item"), "condition")
+    margins = find_ppl_margins(scores, cases, planned.dataset.contrasts)
+    whole = judged.join(margins, on=["item", "rule"], how="left", maintain_order="left")
+    return name_factors(whole, planned.requests).select(list(SWEEP_JUDGEMENTS))
+
+
+def find_ppl_margins(
+    scores: pl.DataFrame, requests: pl.DataFrame, contrasts: tuple[Contrast, ...]
+) -> pl.DataFrame:
+    """item, rule, ppl_margin: perplexity of the better sentence minus the lowest of the worse ones."""
+    ppl = (
+        scores.filter(pl.col("measure") == PERPLEXITY_FROM)
+        .join(requests.select("request", "item", "condition"), on="request")
+        .select("item", "condition", (-pl.col("value")).exp().alias("ppl"))
+    )
+    empty = pl.DataFrame(schema={"item": pl.String, "rule": pl.String, "ppl_margin": pl.Float64})
+    if ppl.is_empty():
+        return empty
+    rows = []
+    for contrast in contrasts:
+        better = ppl.filter(pl.col("condition") == contrast.better)
+        worse = (
+            ppl.filter(pl.col("condition").is_in(contrast.worse))
+            .group_by("item")
+            .agg(pl.col("ppl").min().alias("other"))
+        )
+        rows.append(
+            better.join(worse, on="item").select(
+                "item",
+                pl.lit(contrast.name).alias("rule"),
+                (pl.col("ppl") - pl.col("other")).alias("ppl_margin"),
+            )
+        )
+    return pl.concat([empty, *rows])
+
+
+def collect_regions(regions: pl.DataFrame, planned: Planned) -> pl.DataFrame:
+    """Rows of REGIONS with the factors of the context; `n_tokens` stays that of the region."""
+    named = name_factors(regions, planned.requests)
+    return named.select(*REGIONS, *(name for name in FACTORS if name not in REGIONS))
 
 
 def score_model(
@@ -37,135 +171,50 @@ def score_model(
     *,
     seed: int,
     options: dict[str, Any],
-    progress: SuiteProgress | None = None,
+    progress: Progress | None = None,
     on_forecast: Callable[[Forecast], None] | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """Judgements with their factors, and region surprisals where the rule has them.
+    """Judgements with their factors, and region surprisals if the rule has them.
 
     What was scored before, here or in another run, is not scored again.
 
-    Raises BadInput where a context does not fit into the model's window.
+    Raises BadInput if a context does not fit into the model's window.
     """
-    rule = RULES[planned.dataset.rule]
-    refuse_impossible(planned.dataset.rule, lm.info, exact=lm.exact is lm)
-    measures = planned.measures
-    manifest = build_manifest(
-        dataset=planned.dataset.name,
-        items=planned.items,
-        info=lm.info,
-        spec=lm.spec,
-        measures=list(measures),
-        options=options,
-    )
-    folder.prepare()
-    if folder.has_manifest():
-        refuse_other_run(folder.read_manifest(), manifest, str(folder.path))
-    texts = list_texts(planned.contexts)
-    _check_window(lm, planned, texts, folder)
-    folder.write_manifest(manifest)
-    manifest["scored"] = _score_suites(lm, planned, texts, folder, progress, on_forecast)
-    manifest["model"] |= lm.info.as_dict()
-    case = build_case(planned, measures=measures, noise=Noise(rough=lm.info.noise))
-    prompts = build_prompts(case.requests, texts)
-    if lm.exact is not lm:
-        settled, noise = settle_run(lm, folder, prompts, case, rule, seed=seed)
-        manifest["precision"] = {"dtype": lm.info.dtype} | settled.as_dict()
-        case = build_case(planned, measures=measures, noise=noise)
-    forget_pending(folder)
-    folder.write_parts("tokens", TOKENS, read_mixed(lm.store, prompts, lm.exact.store, case.noise.exact))
-    judgements, regions = judge_model(planned, case, folder)
-    folder.write("judgements", judgements)
-    if regions is not None:
-        folder.write("regions", regions)
-    folder.write_manifest(manifest | {"finished": now()})
-    return judgements, regions
+
+    def forecast(waiting: Mapping[str, pl.DataFrame]) -> int:
+        return _tell_forecast(lm, planned.requests, waiting, on_forecast) if on_forecast else 0
+
+    plan = build_plan(planned, seed=seed, options=options)
+    lm = lm.choose_precision(exact=RULES[plan.rule].exact)
+    _check_window(lm, planned, plan.contexts)
+    carry_out(lm, plan, folder, progress=progress, on_pending=forecast)
+    regions = folder.read_file(folder.file("regions")) if folder.file("regions").exists() else None
+    return folder.read_file(folder.file("judgements")), regions
 
 
-def judge_model(planned: Planned, case: Case, folder: RunFolder) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """From stored tokens to judgements, without the model."""
-    rule = RULES[planned.dataset.rule]
-    read = partial(folder.read_parts, "tokens")
-    folder.write_parts("scores", SCORES, _score(case, planned.dataset.rule, read()))
-    scores = folder.read("scores")
-    own = scores.filter(pl.col("measure").is_in(case.measures))
-    verdicts = rule.judge(case, own, read)
-    regions = verdicts.tables.get("regions")
-    if regions is not None:
-        regions = collect_regions(regions.select(list(REGIONS)), planned)
-    return collect_judgements(verdicts.judgements, scores, planned, case), regions
-
-
-def _score(case: Case, rule: str, parts: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The measures of the rule, and what perplexities are made of."""
-    extra = (PERPLEXITY_FROM,) if rule == "contrast" and PERPLEXITY_FROM not in case.measures else ()
-    for tokens in parts:
-        yield from RULES[rule].score(case, iter([tokens]))
-        if extra:
-            yield score_measures(tokens, extra, noise=case.noise.of(tokens["request"])).scores
-
-
-def _check_window(lm: Model, planned: Planned, texts: pl.DataFrame, folder: RunFolder) -> None:
-    """Count what would bias the result, and stop where a context is too long for the model."""
-    bare = planned.requests.filter(pl.col("context").is_null())
-    longest = planned.requests.filter(pl.col("length") == pl.col("length").max().over("series"))
-    shown = pl.concat([bare, longest.filter(pl.col("context").is_not_null())])
-    encodings = lm.engine.encode(build_prompts(shown.select("request", "context", "text"), texts))
-    folder.write("audit", audit_requests(bare.drop("n_tokens"), encodings))
+def _check_window(lm: Model, planned: Planned, texts: pl.DataFrame) -> None:
+    """Refuse contexts that are too long for the model; checking the longest of each series is enough."""
+    in_context = planned.requests.filter(pl.col("context").is_not_null())
+    longest = in_context.filter(pl.col("length") == pl.col("length").max().over("series")).drop("n_tokens")
+    encodings = lm.engine.encode(build_prompts(longest.select("request", "context", "text"), texts))
     try:
-        refuse_overlong(shown.drop("n_tokens"), encodings, model=lm.info.name, window=lm.info.window)
+        refuse_overlong(longest, encodings, model=lm.info.name, window=lm.info.window)
     except BadInput as error:
-        raise BadInput(f"{str(error).rstrip('.')}; or ask for shorter contexts with --lengths.") from error
+        raise BadInput(f"{str(error).rstrip('.')}; or request shorter contexts with --lengths.") from error
     if encodings["n_dropped"].sum():
         raise BadInput(
             f"'{lm.info.name}' reads at most {lm.info.window} tokens, and --overflow drop would shorten "
-            "contexts that the study counts as longer; ask for shorter ones with --lengths."
+            "contexts that the study counts as longer; request shorter ones with --lengths."
         )
-
-
-def _score_suites(
-    lm: Model,
-    planned: Planned,
-    texts: pl.DataFrame,
-    folder: RunFolder,
-    progress: SuiteProgress | None,
-    on_forecast: Callable[[Forecast], None] | None,
-) -> dict[str, int]:
-    waiting = _list_pending(lm, planned, texts, folder)
-    total = sum(len(pending) for pending in waiting.values())
-    done = scored = 0
-    if on_forecast is not None and total:
-        scored = _tell_forecast(lm, planned.requests, waiting, on_forecast)
-    for suite, pending in waiting.items():
-
-        def tell(now_done: int, _: int, *, before: int = done, suite: str = suite) -> None:
-            if progress:
-                progress(suite, before + now_done, total)
-
-        scored += lm.score_all(pending, progress=tell)
-        done += len(pending)
-    return {"texts": len(planned.requests), "now": scored}
-
-
-def _list_pending(
-    lm: Model, planned: Planned, texts: pl.DataFrame, folder: RunFolder
-) -> dict[str, pl.DataFrame]:
-    """What is still to be scored, suite by suite."""
-    suites = planned.items.select("item", "suite").unique("item", maintain_order=True)
-    named = planned.requests.join(suites, on="item", maintain_order="left")
-    waiting = {}
-    for number, part in enumerate(named.partition_by("suite", maintain_order=True)):
-        prompts = build_prompts(part.select("request", "context", "text"), texts)
-        waiting[str(part["suite"][0])] = fix_pending(lm, folder, prompts, step=f"-{number}")
-    return waiting
 
 
 def _tell_forecast(
     lm: Model,
     requests: pl.DataFrame,
-    waiting: dict[str, pl.DataFrame],
+    waiting: Mapping[str, pl.DataFrame],
     on_forecast: Callable[[Forecast], None],
 ) -> int:
-    """Score one item's texts, after a first text that takes the loading of the model upon itself."""
+    """Score one item's texts, after a first text that includes the time to load the model."""
     prompts = pl.concat([find_missing(lm.store, pending) for pending in waiting.values()])
     if prompts.is_empty():
         return 0
@@ -179,9 +228,8 @@ def _tell_forecast(
 
 
 def forecast_model(lm: Model, planned: Planned) -> Forecast:
-    """How long a study would take; one item's texts are scored to know it, and kept."""
+    """How long a study would take; one item's texts are scored for this, and saved."""
     told: list[Forecast] = []
-    with tempfile.TemporaryDirectory(prefix="felicity-") as place:
-        waiting = _list_pending(lm, planned, list_texts(planned.contexts), RunFolder(Path(place)))
-    _tell_forecast(lm, planned.requests, waiting, told.append)
+    plan = build_plan(planned, seed=0, options={})
+    _tell_forecast(lm, planned.requests, {"": build_prompts(plan.requests, plan.contexts)}, told.append)
     return told[0] if told else Forecast(requests=0, tokens=0, seconds=0.0)

@@ -1,38 +1,42 @@
-"""The study of protocol Sinha et al. 2023 from a dataset to a report, for any number of models."""
+"""The context study: plan, score with every model, analyse, and report."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.files import replacing
+from felicity.core.files import clear_leftovers, replacing
 from felicity.core.ids import hash_file
-from felicity.design.parsing import describe_parser
-from felicity.report.context_page import ContextPage, write_context_page
-from felicity.run.folder import RunFolder
-from felicity.run.manifest import command_line, digest_items, installed, now
-from felicity.run.model import Model
+from felicity.core.progress import Progress
+from felicity.design import describe_parser
+from felicity.engines import CountTokens, open_counter
+from felicity.run import Model, RunFolder, command_line, digest_items, installed, now, open_model
 from felicity.studies.context.analysis import FILES, Findings, analyse
-from felicity.studies.context.forecast import Forecast
-from felicity.studies.context.planning import Planned, plan_study
-from felicity.studies.context.record import (
+from felicity.studies.context.plan import (
+    Planned,
+    plan_study,
     read_drawn,
     read_record,
     refuse_items,
     refuse_other,
     write_record,
 )
-from felicity.studies.context.scoring import SuiteProgress, score_model
-from felicity.studies.context.setting import Setting
-from felicity.studies.tokenizers import CountTokens
+from felicity.studies.context.report import ContextPage, write_context_page
+from felicity.studies.context.scoring import Forecast, score_model
+from felicity.studies.context.settings import Setting, find_text, refuse_drawing
+
+PATHS = ("text", "source", "conditions")
+LISTS = ("kinds", "from_suites", "perturbations")
+LENGTHS = tuple(range(0, 1000, 100))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """A finished study: what was planned, what was judged, what was found, and where it is kept."""
+    """A finished study: its plan, judgements and findings, and its folder."""
 
     planned: Planned
     judgements: pl.DataFrame
@@ -44,11 +48,11 @@ class Finished:
 def plan_in(
     folder: Path, setting: Setting, open_counter: Callable[[], CountTokens], *, given: Path | None = None
 ) -> Planned:
-    """The plan of a study, kept in its folder; a study broken off goes on with the contexts it had.
+    """The plan of a study, kept in its folder; an interrupted study resumes with its contexts.
 
-    given: another study's table of contexts, with which come its items and all that decided the two.
+    given: another study's table of contexts, which brings its items and settings along.
 
-    Raises BadInput where the folder holds another study, or contexts were drawn for other items.
+    Raises BadInput if the folder contains another study, or contexts were drawn for other items.
     """
     old = read_record(folder)
     drawn, told = old, setting.as_dict()
@@ -87,15 +91,16 @@ def run_study(
     models: Sequence[Callable[[], Model]],
     folder: Path,
     *,
-    progress: Callable[[str], SuiteProgress | None] | None = None,
+    progress: Callable[[str], Progress | None] | None = None,
     on_forecast: Callable[[str, Forecast], None] | None = None,
     report: bool = True,
+    formula: str | None = None,
 ) -> Finished:
     """Score and judge with each model in turn, analyse them together, write tables and the report.
 
-    Models are opened one at a time, when their turn comes.
+    Models are opened one at a time.
 
-    Raises BadInput where two models go by one name.
+    Raises BadInput if two models have the same name.
     """
     setting = planned.setting
     _refuse_namesakes(models)
@@ -123,6 +128,7 @@ def run_study(
         perturbed=bool(setting.perturbations),
         parse=setting.parse,
         seed=setting.seed,
+        formula=formula,
     )
     write_findings(findings, folder)
     page = write_context_page(build_page(planned, findings, folder), folder) if report else None
@@ -130,7 +136,7 @@ def run_study(
 
 
 def write_findings(findings: Findings, folder: Path) -> None:
-    """Every table that has rows as CSV; what an earlier study left is removed."""
+    """Write every table that has rows as CSV; remove files of an earlier study."""
     tables = findings.tables()
     for name, file in FILES.items():
         if name not in tables:
@@ -138,21 +144,25 @@ def write_findings(findings: Findings, folder: Path) -> None:
             continue
         with replacing(folder / file) as part:
             tables[name].write_csv(part)
+    clear_leftovers(folder)
 
 
 def build_page(planned: Planned, findings: Findings, folder: Path) -> ContextPage:
-    """What the report shows."""
+    """The content of the report."""
     setting, manifest = planned.setting, read_record(folder)
     design = (
-        "each item behind contexts of its own"
+        "each item with its own contexts"
         if setting.contexts_per_suite is None
-        else f"{setting.contexts_per_suite} contexts a suite, each before many items"
+        else f"{setting.contexts_per_suite} contexts per suite, each shared by many items"
     )
     facts = (
         ("Dataset", f"{planned.dataset.name} ({planned.dataset.method})"),
         ("Items", f"{planned.items['item'].n_unique():,} in {planned.items['suite'].n_unique()} suites"),
         ("Design", f"{design}, {setting.draws} drawn for each"),
-        ("Contexts", f"{planned.contexts['context'].n_unique():,}, cut by the tokens of {setting.tokenizer}"),
+        (
+            "Contexts",
+            f"{planned.contexts['context'].n_unique():,}, measured in tokens of {setting.tokenizer}",
+        ),
         ("Texts scored", f"{len(planned.requests):,} for each model"),
         ("Seed", str(setting.seed)),
     )
@@ -175,8 +185,59 @@ def _nothing(_: Sequence[str]) -> list[int]:
 
 
 def _refuse_namesakes(models: Sequence[Callable[[], Model]]) -> None:
-    """Two models of one name would share a folder; told before the first is scored."""
+    """Refuse two models of one name, which would share a folder, before the first is scored."""
     names = [open_one().info.name for open_one in models] if len(models) > 1 else []
     for name in names:
         if names.count(name) > 1:
-            raise BadInput(f"Two models go by the name '{name}'; name each once, or rename a folder.")
+            raise BadInput(f"Two models have the name '{name}'; give each once, or rename a folder.")
+
+
+def study_context(
+    dataset: str,
+    models: str | Model | Sequence[str | Model] = "smollm2",
+    *,
+    out: str | Path,
+    lengths: Sequence[int] | None = None,
+    tokenizer: str | None = None,
+    contexts: str | Path | None = None,
+    report: bool = True,
+    **asked: Any,
+) -> Finished:
+    """The effect of growing contexts on acceptability (Sinha et al. 2023), kept in the folder `out`.
+
+    lengths: tokens of context, counted by the first model or by `tokenizer`; 0 is the baseline; by default
+    0, 100 and so on to 900. contexts: another study's contexts.parquet, which brings its items and
+    settings along. Further options are the fields of Setting: kinds, unit, draws, contexts_per_suite,
+    from_suites, perturbations, text, sample, seed, measure, rule, source, columns, conditions, parse.
+
+    The resulting tables are `findings.curves`, `.terms`, `.links`, `.gains`, `.matrix`, `.regions`.
+    """
+    chosen = [models] if isinstance(models, (str, Model)) else list(models)
+    specs = [one if isinstance(one, str) else one.spec for one in chosen]
+    given = Path(contexts) if contexts else None
+    if given is not None:
+        refuse_drawing(asked | {"lengths": lengths, "tokenizer": tokenizer})
+    setting = Setting(
+        dataset=dataset,
+        lengths=tuple(LENGTHS if lengths is None else lengths),
+        tokenizer=tokenizer or specs[0],
+        **{name: _settle(name, value) for name, value in asked.items()},
+    )
+    if given is None:
+        setting = setting.replace(text=find_text(setting.text, setting.kinds))
+    planned = plan_in(Path(out), setting, lambda: open_counter(setting.tokenizer), given=given)
+    opened = [partial(_open, one) for one in chosen]
+    return run_study(planned, opened, Path(out), report=report)
+
+
+def _open(one: str | Model) -> Model:
+    return open_model(one) if isinstance(one, str) else one
+
+
+def _settle(name: str, value: Any) -> Any:
+    """Paths from strings, and tuples from lists or from a single name."""
+    if name in PATHS and value is not None:
+        return Path(value)
+    if name in LISTS:
+        return (value,) if isinstance(value, str) else tuple(value)
+    return value

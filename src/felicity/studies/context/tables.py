@@ -1,6 +1,6 @@
-"""The tables of a context study, written once: what goes into its analysis and what comes out.
+"""The schemas of a context study: the input and output tables of its analysis.
 
-Accuracies lie between 0 and 1, delta is accuracy with a context less accuracy of the same items without.
+Accuracies are between 0 and 1; delta is accuracy with a context minus accuracy of the same items without.
 """
 
 import polars as pl
@@ -12,16 +12,16 @@ COUNT = pl.UInt32()
 NUMBER = pl.Float64()
 KIND_ORDER = {name: place for place, name in enumerate(("none", *KINDS, *FROM_KINDS))}
 
-# In: judgements of one measure, of any number of models.
+# Input: judgements of one measure, of any number of models.
 STUDY_JUDGEMENTS: Schema = {**SWEEP_JUDGEMENTS, "model": TEXT}
 STUDY_REGIONS: Schema = {**REGIONS, **FACTORS, "model": TEXT}
-# In: how alike an item's test sentence and a context are; dependency_f1 may be null.
+# Input: the similarity of an item's test sentence and a context; dependency_f1 may be null.
 SIMILARITY: Schema = {"item": TEXT, "context": TEXT, "token_f1": NUMBER, "dependency_f1": NUMBER}
-# In: how alike the perturbed context sentences and their originals are, on average.
+# Input: the mean similarity of perturbed context sentences and their originals.
 PERTURBATION_SIMILARITY: Schema = {"kind": TEXT, "perturbation": TEXT, "token_f1": NUMBER}
 
-# Kind `none` at length 0 is the baseline. `drawn` is what the interval takes to be independent: suites,
-# contexts (where items share them) or items. `ratio` is accuracy / baseline - 1.
+# Kind `none` at length 0 is the baseline. `drawn` are the units that the interval treats as independent:
+# suites, contexts (if items share them) or items. `ratio` is accuracy / baseline - 1.
 CURVES: Schema = {
     "model": TEXT,
     "level": TEXT,
@@ -48,7 +48,8 @@ CURVES: Schema = {
     "drawn": TEXT,
 }
 
-# One row a fixed effect, in log-odds. A model that could not be fitted has one row: no term, and a note why.
+# One row per fixed effect, in log-odds. A model that could not be fitted has one row without a term, with a
+# note.
 TERMS: Schema = {
     "model": TEXT,
     "analysis": TEXT,
@@ -65,10 +66,10 @@ TERMS: Schema = {
     "note": TEXT,
 }
 
-# What is correlated, a point a row; `name` is a suite, `source > suite`, a perturbation or an item.
+# What is correlated, one row per point; `name` is a suite, `source > suite`, a perturbation or an item.
 POINTS: Schema = {"model": TEXT, "link": TEXT, "kind": TEXT, "name": TEXT, "x": NUMBER, "y": NUMBER}
 
-# A correlation that could not be computed has a null r and a note why.
+# A correlation that could not be computed has a null r and a note.
 LINKS: Schema = {
     "model": TEXT,
     "link": TEXT,
@@ -127,11 +128,11 @@ REGION_CURVES: Schema = {
 
 
 def order_seen(frame: pl.DataFrame, column: str) -> pl.Expr:
-    """Where a row's value stands when values are listed as they first came."""
+    """The rank of a row's value in order of first occurrence."""
     seen = frame[column].unique(maintain_order=True).to_list()
     return pl.col(column).replace_strict({value: i for i, value in enumerate(seen)}, return_dtype=pl.UInt32)
 
 
 def order_kinds() -> pl.Expr:
-    """Where a row's kind stands when kinds are listed, the baseline first."""
+    """The rank of a row's kind, the baseline first."""
     return pl.col("kind").replace_strict(KIND_ORDER, default=len(KIND_ORDER), return_dtype=pl.UInt32)

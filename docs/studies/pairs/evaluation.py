@@ -1,0 +1,96 @@
+"""Three runs side by side: the matched set, its unmatched twin and BLiMP, paradigm by paradigm.
+
+    felicity run fair.parquet -m smollm2 --measure lp --measure mean_lp --measure pen_lp -o runs/fair
+    felicity run twin.parquet -m smollm2 --measure lp --measure mean_lp --measure pen_lp -o runs/twin
+    felicity run blimp --sample 200 -m smollm2 --measure lp --measure mean_lp --measure pen_lp -o runs/blimp
+    python docs/studies/pairs/evaluation.py runs/fair runs/twin runs/blimp
+
+Writes evaluation.csv and evaluation.md beside this file: accuracy with 95% intervals, correlations over
+paradigms, and accuracy by which sentence is longer.
+"""
+
+import sys
+from pathlib import Path
+
+import polars as pl
+from scipy import stats
+
+from felicity.engines.token_counter import open_counter
+from felicity.studies.bias.analysis import measure_lengths
+
+FOLDER = Path(__file__).parent
+SETS = ("fair", "twin", "blimp")
+
+
+def main() -> None:
+    """Write both files."""
+    runs = dict(zip(SETS, map(Path, sys.argv[1:4]), strict=True))
+    suites = join_suites(runs)
+    suites.write_csv(FOLDER / "evaluation.csv")
+    lines = ["# SmolLM2 on the matched pairs, their unmatched twin and BLiMP", ""]
+    for (measure,), part in suites.group_by("measure", maintain_order=True):
+        lines += [f"## {measure}", "", *describe(part), *split(runs, str(measure)), ""]
+    lines += tabulate(suites.filter(measure="lp"))
+    (FOLDER / "evaluation.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def join_suites(runs: dict[str, Path]) -> pl.DataFrame:
+    """One row per measure and paradigm, with the accuracy and interval of each set."""
+    joined: pl.DataFrame | None = None
+    for name, run in runs.items():
+        part = pl.read_csv(run / "estimates.csv").filter(level="suite")
+        part = part.select(
+            "measure",
+            pl.col("name").alias("suite"),
+            *(pl.col(column).alias(f"{name}_{column}") for column in ("n", "accuracy", "low", "high")),
+        )
+        joined = part if joined is None else joined.join(part, on=["measure", "suite"], maintain_order="left")
+    if joined is None:
+        sys.exit("name three runs")
+    return joined
+
+
+def describe(part: pl.DataFrame) -> list[str]:
+    """Mean accuracies, and how paradigms correlate."""
+    lines = [
+        f"- {name}: mean accuracy over {part.height} paradigms {100 * part[f'{name}_accuracy'].mean():.1f}%"
+        for name in SETS
+    ]
+    for first, second in (("fair", "twin"), ("fair", "blimp"), ("twin", "blimp")):
+        x, y = part[f"{first}_accuracy"].to_numpy(), part[f"{second}_accuracy"].to_numpy()
+        pearson, spearman = stats.pearsonr(x, y), stats.spearmanr(x, y)
+        low, high = pearson.confidence_interval()
+        lines.append(
+            f"- {first} and {second}: r = {pearson.statistic:.2f} ({low:.2f} to {high:.2f}), "
+            f"rho = {spearman.statistic:.2f}"
+        )
+    return lines
+
+
+def split(runs: dict[str, Path], measure: str) -> list[str]:
+    """Accuracy by which sentence is longer, for each set."""
+    count = open_counter("smollm2")
+    lines = []
+    for name, run in runs.items():
+        lengths = measure_lengths(pl.read_parquet(run / "items.parquet"), count).select("item", "split")
+        judged = pl.read_parquet(run / "judgements.parquet").filter(measure=measure).join(lengths, on="item")
+        cells = judged.group_by("split").agg(pl.len(), pl.col("passed").mean()).sort("split")
+        told = ", ".join(f"{cut} {100 * mean:.1f}% (n {n:,})" for cut, n, mean in cells.iter_rows())
+        lines.append(f"- {name} by length: {told}")
+    return lines
+
+
+def tabulate(part: pl.DataFrame) -> list[str]:
+    """Every paradigm, by lp."""
+    lines = ["## Every paradigm (lp)", "", "| paradigm | fair | twin | blimp |", "|---|---|---|---|"]
+    for row in part.iter_rows(named=True):
+        cells = []
+        for name in SETS:
+            mean, low, high = (100 * row[f"{name}_{column}"] for column in ("accuracy", "low", "high"))
+            cells.append(f"{mean:.1f} ({low:.1f}–{high:.1f})")
+        lines.append(f"| {row['suite']} | {' | '.join(cells)} |")
+    return lines
+
+
+if __name__ == "__main__":
+    main()

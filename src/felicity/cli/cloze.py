@@ -1,0 +1,78 @@
+"""felicity cloze: small probes and their extensions, models compared at both sizes."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from felicity.cli.model_options import LongRunOptions, PolicyOptions, takes_groups
+from felicity.cli.options import Json, Quiet
+from felicity.cli.terminal import err, named_bar, out, print_json, print_rows
+
+
+@takes_groups
+def cloze(
+    datasets: Annotated[
+        list[str],
+        typer.Argument(metavar="DATASET...", help="Cloze datasets, cloze files, folders of `extend`."),
+    ],
+    model: Annotated[list[str] | None, typer.Option("--model", "-m", help="A model; repeatable.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("runs/cloze"),
+    against: Annotated[
+        list[str] | None, typer.Option(help="A small set and its extension, as SMALL:LARGE; repeatable.")
+    ] = None,
+    human: Annotated[
+        Path | None,
+        typer.Option(help="People's answers: a table with dataset, item, condition, annotator, answer."),
+    ] = None,
+    *,
+    policy: PolicyOptions,
+    opening: LongRunOptions,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Ask models to complete sentences, on small probes and on their extensions.
+
+    Top-1/5/10/20 accuracy and sensitivity of every model on every dataset; the probability, rank and
+    log-odds of targets; and whether what a small set says of two models holds on its extension, with
+    paired tests and power at both sizes. Writes CSV tables and report.html, and goes on where it stopped.
+
+    \b
+    Examples:
+      felicity cloze neg_136_simp role_88
+      felicity cloze neg_136_simp neg_1500_simp_temp role_88 role_1500 -m smollm2 -m gpt2 -o runs/probes
+      felicity cloze role_88 role_extended/ --against role_88:role_extended
+    """
+    from felicity.studies.cloze import study_cloze, write_cloze_report
+
+    chosen = policy.build()
+    openings = [
+        partial(opening.open, spec, chosen, quiet=quiet or json, serve=spec.startswith("openai:"))
+        for spec in model or ["smollm2"]
+    ]
+    with named_bar(quiet=quiet or json) as progress:
+        study = study_cloze(
+            datasets, openings, out=output, against=against or (), human=human, progress=progress
+        )
+    page = write_cloze_report(study, output)
+    if json:
+        tables = {name: table.to_dicts() for name, table in study.tables.items()}
+        print_json({"warnings": study.warnings, "notes": study.notes, "report": str(page), **tables})
+        return
+    for warning in study.warnings:
+        err.print(f"Warning: {warning}", soft_wrap=True, markup=False)
+    wide = study.accuracy.pivot(on="figure", index=["dataset", "model"], values="share")
+    rows = [
+        {name: f"{100 * value:.1f}" if isinstance(value, float) else value for name, value in row.items()}
+        for row in wide.to_dicts()
+    ]
+    print_rows(rows, right=tuple(wide.columns[2:]))
+    for row in study.sizes.filter(figure="top5").to_dicts() if study.sizes.width else ():
+        out.print(
+            f"{row['first']} against {row['second']}, {row['small']} to {row['large']}: the conclusion "
+            f"{row['conclusion']}.",
+            markup=False,
+            soft_wrap=True,
+        )
+    out.print(f"\n{page}", markup=False, soft_wrap=True)

@@ -1,0 +1,242 @@
+"""Groups of options for data, policy and models, which commands share."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
+
+from felicity.cli.options import (
+    Bad,
+    Bos,
+    Casing,
+    Compat,
+    Concurrency,
+    Device,
+    DeviceMap,
+    Dtype,
+    Eos,
+    From,
+    Good,
+    Join,
+    NoCache,
+    Overflow,
+    Patience,
+    Phenomenon,
+    PolicyFields,
+    PricePerMillion,
+    RayAddress,
+    RequestsPerMinute,
+    Revision,
+    Suite,
+    Timeout,
+    Tokenizer,
+    TokensPerMinute,
+    Url,
+    WorkerCount,
+    build_policy,
+    build_serving,
+    build_workers,
+    refuse_unused,
+)
+from felicity.cli.terminal import err, step_bar
+
+if TYPE_CHECKING:
+    from felicity.core.policy import Policy
+    from felicity.data import Columns
+    from felicity.engines.served import CostEstimate
+    from felicity.run import Model, Workers
+
+
+DATA, POLICY = "Columns and parts of the data", "Scoring policy"
+COMPUTE, SERVER = "Computing", "Served models"
+
+
+def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Expand a command's dataclass parameters into options, one per field.
+
+    typer sees the fields instead of the parameter; the command gets the dataclass.
+    """
+    shown: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        group = parameter.annotation
+        if isinstance(group, type) and is_dataclass(group):
+            groups[parameter.name] = group
+            shown += [_show(field, getattr(group, "panels", {})) for field in fields(group)]
+        else:
+            shown.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
+    return run
+
+
+def _show(field: Any, panels: Mapping[str, str]) -> inspect.Parameter:
+    """A field as a parameter; `panels` gives the help heading of each option."""
+    default = inspect.Parameter.empty if field.default is MISSING else field.default
+    annotation = field.type
+    if field.name in panels:
+        kind, option = get_args(annotation)
+        option = copy(option)
+        option.rich_help_panel = panels[field.name]
+        annotation = Annotated[kind, option]
+    return inspect.Parameter(
+        field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """Which part of a dataset, or which columns of a file."""
+
+    panels: ClassVar = dict.fromkeys(("source", "good", "bad", "suite", "phenomenon"), DATA)
+
+    source: From = None
+    good: Good = "good"
+    bad: Bad = "bad"
+    suite: Suite = None
+    phenomenon: Phenomenon = None
+
+    @property
+    def columns(self) -> "Columns":
+        """The columns of a file."""
+        from felicity.data import Columns
+
+        return Columns(good=self.good, bad=self.bad, suite=self.suite, phenomenon=self.phenomenon)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyOptions:
+    """How texts are scored."""
+
+    panels: ClassVar = dict.fromkeys(("bos", "eos", "join", "overflow", "casing", "compat", "policy"), POLICY)
+
+    bos: Bos = None
+    eos: Eos = None
+    join: Join = None
+    overflow: Overflow = None
+    casing: Casing = None
+    compat: Compat = None
+    policy: PolicyFields = None
+
+    def build(self) -> "Policy":
+        """The policy given by the options."""
+        return build_policy(
+            self.compat,
+            bos=self.bos,
+            eos=self.eos,
+            join=self.join,
+            overflow=self.overflow,
+            casing=self.casing,
+            fields=self.policy,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """Where a model runs, or is served."""
+
+    panels: ClassVar = {"device_map": COMPUTE, "url": SERVER, "tokenizer": SERVER}
+    long: ClassVar[bool] = False  # whether a cost estimate is printed first
+
+    device: Device = "auto"
+    dtype: Dtype = "float32"
+    device_map: DeviceMap = None
+    url: Url = None
+    tokenizer: Tokenizer = None
+
+    def open(
+        self, spec: str, policy: "Policy", *, quiet: bool, fields: list[str] | None = None, serve: bool = True
+    ) -> "Model":
+        """The model, with a progress bar while it is downloaded or converted.
+
+        fields: what was set by --policy, refused if the model does not use it. serve: whether the
+        server options apply to this model.
+        """
+        from felicity.run import open_model
+
+        announce = print_cost_estimate if self.long and spec.startswith("openai:") and not quiet else None
+        with step_bar(quiet=quiet) as steps:
+            lm = open_model(
+                spec,
+                policy=policy,
+                device=self.device,
+                dtype=self.dtype,
+                device_map=self.device_map,
+                serving=build_serving(**self._server(), announce=announce) if serve else None,
+                workers=self._workers(),
+                progress=steps,
+                cache=self._cached(),
+            )
+        refuse_unused(lm.info, fields)
+        if lm.dtype and lm.dtype.slow:
+            err.print(
+                f"Products in {lm.dtype.taken} run at {lm.dtype.speedup:.2f} times the speed of float32's on "
+                "this machine, which is too little to save time; leave --dtype out, or use --dtype auto.",
+                soft_wrap=True,
+            )
+        return lm
+
+    def _server(self) -> dict[str, Any]:
+        return {"url": self.url, "tokenizer": self.tokenizer}
+
+    def _workers(self) -> "Workers | None":
+        return None
+
+    def _cached(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class LongRunOptions(ModelOptions):
+    """Options for long runs: rate limits, workers, the cache."""
+
+    panels: ClassVar = (
+        ModelOptions.panels
+        | dict.fromkeys(("revision", "concurrency", "timeout", "patience"), SERVER)
+        | dict.fromkeys(("requests_per_minute", "tokens_per_minute", "price_per_million"), SERVER)
+        | dict.fromkeys(("workers", "ray_address", "no_cache"), COMPUTE)
+    )
+    long: ClassVar[bool] = True
+
+    revision: Revision = None
+    concurrency: Concurrency = None
+    timeout: Timeout = None
+    patience: Patience = None
+    requests_per_minute: RequestsPerMinute = None
+    tokens_per_minute: TokensPerMinute = None
+    price_per_million: PricePerMillion = None
+    workers: WorkerCount = None
+    ray_address: RayAddress = None
+    no_cache: NoCache = False
+
+    def _server(self) -> dict[str, Any]:
+        return super()._server() | {
+            "revision": self.revision,
+            "concurrency": self.concurrency,
+            "timeout": self.timeout,
+            "patience": self.patience,
+            "requests_per_minute": self.requests_per_minute,
+            "tokens_per_minute": self.tokens_per_minute,
+            "price_per_million": self.price_per_million,
+        }
+
+    def _workers(self) -> "Workers | None":
+        return build_workers(self.workers, self.ray_address)
+
+    def _cached(self) -> bool:
+        return not self.no_cache
+
+
+def print_cost_estimate(bill: "CostEstimate") -> None:
+    """Print what a server is about to be sent, on standard error."""
+    cost = "" if bill.cost is None else f", at a cost of {bill.cost:,.4g}"
+    err.print(f"Sending {bill.tokens:,} tokens in {bill.requests:,} requests{cost}.", soft_wrap=True)

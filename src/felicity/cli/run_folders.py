@@ -1,0 +1,65 @@
+"""felicity report and felicity export: a run's report, and its tables for other programs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from felicity.cli.options import Json, RunPath
+from felicity.cli.terminal import out, print_json
+
+Anyway = Annotated[
+    bool, typer.Option("--anyway", help="Also read a run that is not finished or was changed since.")
+]
+
+
+def report(
+    folder: RunPath,
+    json: Json = False,
+    anyway: Anyway = False,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Write report.html and its figures from a run's tables, without the model.
+
+    \b
+    Examples:
+      felicity report runs/starter-smollm2
+      felicity report runs/blimp-gpt2 --open
+    """
+    from felicity.run import read_run, report_run
+
+    page = report_run(read_run(folder, check=not anyway), folder)
+    if json:
+        print_json({"report": str(page)})
+    else:
+        out.print(f"Report: {page}", soft_wrap=True)
+    if open_page:
+        typer.launch(page.resolve().as_uri())
+
+
+def export(
+    folder: RunPath,
+    to: Annotated[str, typer.Option(help="Format: csv or jsonl.")] = "csv",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder.  [default: RUN/export]")
+    ] = None,
+    safe: Annotated[
+        bool, typer.Option("--safe", help="In CSV, put ' before texts that a spreadsheet would run.")
+    ] = False,
+    anyway: Anyway = False,
+    json: Json = False,
+) -> None:
+    """Write every table of a run as CSV or JSON lines, tokens as one row per token.
+
+    \b
+    Examples:
+      felicity export runs/starter-smollm2 --to csv
+      felicity export runs/blimp-gpt2 --to jsonl -o tables
+    """
+    from felicity.run import export_run
+
+    written = export_run(folder, output or folder / "export", to=to, safe=safe, check=not anyway)
+    if json:
+        print_json([str(path) for path in written])
+    else:
+        out.print("\n".join(str(path) for path in written), soft_wrap=True)

@@ -1,0 +1,16 @@
+"""felicity stimuli: make items, have them reviewed, check them."""
+
+import typer
+
+from felicity.cli.help import SectionedCommand
+from felicity.cli.stimuli_check import check, log_app
+from felicity.cli.stimuli_extend import extend
+from felicity.cli.stimuli_pairs import pairs
+from felicity.cli.stimuli_repair import repair
+from felicity.cli.stimuli_review import review
+from felicity.cli.stimuli_template import template
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make stimuli, review them, check them.")
+for command in (pairs, repair, template, extend, review, check):
+    app.command(cls=SectionedCommand)(command)
+app.add_typer(log_app, name="log")

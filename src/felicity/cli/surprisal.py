@@ -1,0 +1,101 @@
+"""felicity surprisal: how surprising each token, word, region or sentence of a file is to a model."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from felicity.cli.model_options import LongRunOptions, PolicyOptions, takes_groups
+from felicity.cli.options import Json, ModelName, Quiet, Unit
+from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SHOWN = 60
+
+
+@takes_groups
+def surprisal(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="A .txt file, a table, or - for standard input.")
+    ],
+    model: ModelName = "smollm2",
+    by: Annotated[str, typer.Option(help="token, word, region (parts between bars) or sentence.")] = "word",
+    unit: Unit = "bits",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write a .csv, .tsv, .jsonl or .parquet file.")
+    ] = None,
+    text: Annotated[str, typer.Option(help="Column of the sentences, in a table.")] = "text",
+    context: Annotated[
+        str | None, typer.Option(help="A column of contexts, or one text before every sentence; not scored.")
+    ] = None,
+    rank: Annotated[bool, typer.Option("--rank", help="Of tokens: rank in the vocabulary.")] = False,
+    entropy: Annotated[bool, typer.Option("--entropy", help="Of tokens: entropy of the prediction.")] = False,
+    top: Annotated[int, typer.Option(min=0, help="Of tokens: so many likeliest alternatives.")] = 0,
+    spillover: Annotated[
+        int, typer.Option(min=0, help="Add the surprisal of this many units before each.")
+    ] = 0,
+    boundary: Annotated[
+        str, typer.Option(help="Words: corrected (for trailing white space) or plain.")
+    ] = "corrected",
+    *,
+    scoring: PolicyOptions,
+    opening: LongRunOptions,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure the surprisal of the sentences of a file.
+
+    A .txt file has one sentence per line; a table (.csv, .tsv, .jsonl, .parquet) has them in the column
+    `text`, and its other columns are kept. Regions are written with bars: "The horse | raced past | the
+    barn". Without -o the result is printed.
+
+    \b
+    Examples:
+      felicity surprisal sentences.txt -o surprisal.csv
+      felicity surprisal stimuli.csv --by region --context preamble -o regions.csv
+      echo "The cats annoy Tim." | felicity surprisal - --by token --rank --top 3
+    """
+    from felicity.run import measure_surprisal, read_texts, take_lines, write_table
+
+    silent = quiet or json
+    given = (
+        take_lines(sys.stdin.read(), context=context, where="standard input")
+        if source == "-"
+        else read_texts(source, text=text, context=context)
+    )
+    lm = opening.open(model, scoring.build(), quiet=silent, fields=scoring.policy)
+    with progress_bar("scoring", quiet=silent) as progress:
+        table = measure_surprisal(
+            lm,
+            given,
+            by=by,  # type: ignore[arg-type]
+            unit=unit,
+            rank=rank,
+            entropy=entropy,
+            top=top,
+            spillover=spillover,
+            boundary=boundary,
+            progress=progress,
+        )
+    if output:
+        write_table(table, output)
+        if not silent:
+            err.print(f"{len(table):,} rows in {output}, surprisal in {unit}.", soft_wrap=True, markup=False)
+    if json:
+        print_json(table.to_dicts())
+    elif not output:
+        _print(table, unit)
+
+
+def _print(table: "pl.DataFrame", unit: str) -> None:
+    numbers = tuple(name for name, dtype in table.schema.items() if dtype.is_numeric())
+    rows = [
+        {name: f"{value:.3f}" if isinstance(value, float) else value for name, value in row.items()}
+        for row in table.head(SHOWN).to_dicts()
+    ]
+    print_rows(rows, right=numbers)
+    more = f"; {len(table) - SHOWN:,} rows more, write them to a file with -o" if len(table) > SHOWN else ""
+    out.print(f"\nSurprisal in {unit}{more}.", soft_wrap=True)

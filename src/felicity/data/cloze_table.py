@@ -1,0 +1,43 @@
+"""Cloze files: a row per sentence with its frame and its target, as `felicity stimuli` writes them."""
+
+from pathlib import Path
+
+import polars as pl
+
+from felicity.core.errors import BadInput
+from felicity.core.schemas import ITEMS
+from felicity.data.tables import Table
+
+NEEDED = ("item", "condition", "context_text", "text")
+AFFIRMATIVE = ("affirmative", "negative")
+
+
+def is_cloze_table(table: Table) -> bool:
+    """Whether a table's columns are those of a cloze file."""
+    return all(name in table.columns for name in NEEDED)
+
+
+def read_cloze_table(rows: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tuple[str, ...], tuple[str, ...]]:
+    """Items, the conditions whose target is looked for, and the two between which the first word may change.
+
+    Where there are affirmatives and negatives, the target of the affirmatives is looked for, as negated
+    sentences have no one target; else that of every condition.
+
+    Raises BadInput where a column is missing or a cell is empty.
+    """
+    for name in NEEDED:
+        if name not in rows.columns:
+            raise BadInput(f"{path} has no column '{name}'; a cloze file has {', '.join(NEEDED)}.")
+    given = rows.with_columns(pl.col(name).cast(pl.String) for name in NEEDED)
+    for name in NEEDED:
+        empty = given.with_row_index().filter(pl.col(name).is_null() | (pl.col(name).str.strip_chars() == ""))
+        if empty.height:
+            raise BadInput(f"{path}, row {empty['index'][0] + 1}: the cell of '{name}' is empty.")
+    named = {"suite": path.stem, "phenomenon": path.stem}
+    missing = {name: value for name, value in named.items() if name not in given.columns}
+    items = given.with_columns(pl.lit(value).alias(name) for name, value in missing.items())
+    items = items.select(*ITEMS, pl.exclude(*ITEMS))
+    conditions = tuple(items["condition"].unique(maintain_order=True))
+    if set(AFFIRMATIVE) <= set(conditions):
+        return items, AFFIRMATIVE[:1], AFFIRMATIVE
+    return items, conditions, conditions[:2] if len(conditions) == 2 else ()

@@ -1,0 +1,10 @@
+from .parsing import describe_parser as describe_parser
+from .perturbations import perturb as perturb
+from .requests import build_prompts as build_prompts
+from .requests import build_requests as build_requests
+from .requests import cross_targets as cross_targets
+from .requests import list_texts as list_texts
+from .requests import put_in_context as put_in_context
+from .similarity import bag_f1 as bag_f1
+from .similarity import count_words as count_words
+from .similarity import measure_similarity as measure_similarity

@@ -1,0 +1,5 @@
+from .families import open_engine as open_engine
+from .families import open_tokenizer as open_tokenizer
+from .token_counter import CountTokens as CountTokens
+from .token_counter import has_weights as has_weights
+from .token_counter import open_counter as open_counter

@@ -1,0 +1,5 @@
+"""Hugging Face causal models, scored through a token trie."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

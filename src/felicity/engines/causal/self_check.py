@@ -1,0 +1,153 @@
+"""The check on loading a model: whether the trie gives the same numbers as plain padded batches."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from felicity.core.memo import recall, remember
+from felicity.engines.causal.forward import TreeModel, score_trie
+from felicity.engines.causal.trie import Shape
+from felicity.engines.runtime import TokenScorer, limit_batch_tokens, plan_batches, score_batch
+from felicity.engines.tokenizing import Encoded
+
+# All of these are GELU with the tanh approximation.
+GELU_VARIANTS = ("NewGELUActivation", "FastGELUActivation")
+KIND = "checks"
+# Raised whenever the check, the trie or the sentences change, so that old results are not believed.
+CHECK = 1
+# Nats per token by which the two ways of scoring may differ through rounding.
+TOLERANCE = {"float32": 1e-4, "float16": 0.1, "bfloat16": 0.6}
+# Small enough for the few tokens of the check to need several rows, passes and trunks.
+SHAPE = Shape(row=16, window=24, batch=48, chain=3)
+TRUNK = 48
+PAST_WINDOW = 16
+# Tokens compared at the end of each text, where a sliding attention window takes effect.
+COMPARED = 96
+# What transformers models raise for a mask, positions or a cache that they do not support.
+REFUSALS = (ValueError, TypeError, RuntimeError, KeyError, IndexError, AttributeError, NotImplementedError)
+
+SENTENCES = (
+    "The keys to the cabinet are on the table.",
+    "The keys to the cabinet is on the table.",
+    "The keys to the cabinet are",
+    "The keys to the cabinet are",
+    "Nobody who saw the parade has ever forgotten it.",
+    "Nobody who saw the parade have ever forgotten it.",
+)
+
+
+def fuse_activations(model: Any) -> Callable[[], None]:
+    """Replace Python implementations of GELU by torch's own; returns a function that undoes this.
+
+    Only rounding changes, and the check on loading compares with the unchanged model.
+    """
+    from torch import nn
+
+    found = [
+        (parent, name, child)
+        for parent in model.modules()
+        for name, child in parent.named_children()
+        if type(child).__name__ in GELU_VARIANTS
+    ]
+    for parent, name, _ in found:
+        setattr(parent, name, nn.GELU(approximate="tanh"))
+
+    def restore() -> None:
+        for parent, name, child in found:
+            setattr(parent, name, child)
+
+    return restore
+
+
+@dataclass(frozen=True)
+class Check:
+    """How a model will be scored: `tree` if the trie works for it, and the reason."""
+
+    tree: TreeModel | None
+    note: str
+
+    @property
+    def scheduler(self) -> str:
+        """`trie`, or `plain` if the model is scored in padded batches."""
+        return "trie" if self.tree else "plain"
+
+
+def recall_check(model: Any, key: dict[str, Any]) -> Check | None:
+    """The result of the same check of the same weights under the same versions; None if it is unknown."""
+    known = recall(KIND, key | {"check": CHECK})
+    if known is None or not isinstance(known.get("note"), str):
+        return None
+    if not known.get("trie"):
+        return Check(None, known["note"])
+    try:
+        tree = TreeModel.wrap(model)
+    except REFUSALS:
+        return None
+    fuse_activations(model)
+    return Check(tree, known["note"])
+
+
+def check_tree(
+    model: Any, tokenizer: Any, *, window: int, dtype: str, key: dict[str, Any] | None = None
+) -> Check:
+    """Score a few sentences both ways, one of them longer than the model's attention window.
+
+    With a `key`, the result is remembered under it; an error, which may be temporary (no memory left), is
+    not.
+    """
+    restore: Callable[[], None] = no_change
+    try:
+        tree = TreeModel.wrap(model)
+        encoded = build_sample(tokenizer, window=window, attention_window=_longest_attention_window(tree))
+        plain = score_in_batches(model, encoded)
+        restore = fuse_activations(model)
+        found = np.full_like(plain, np.nan)
+        nothing = np.zeros(len(encoded), dtype=bool)
+        for sequences, records in score_trie(tree, encoded, nothing, SHAPE, TokenScorer()):
+            found[encoded.places(sequences, encoded.wanted)] = records["logprob"]
+    except REFUSALS as error:
+        restore()
+        reason = " ".join(str(error).split())[:120]
+        return Check(None, f"the model takes no tree mask ({type(error).__name__}: {reason})")
+    difference = float(np.max(np.abs(found - plain)[encoded.wanted], initial=0.0))
+    if difference <= TOLERANCE[dtype]:
+        check = Check(tree, f"trie and plain numbers agree within {difference:.1g} nats")
+    else:
+        restore()
+        check = Check(None, f"trie and plain numbers differ by {difference:.2g} nats")
+    if key is not None:
+        remember(KIND, key | {"check": CHECK}, {"trie": check.tree is not None, "note": check.note})
+    return check
+
+
+def no_change() -> None:
+    """Nothing to undo."""
+
+
+def score_in_batches(model: Any, encoded: Encoded) -> np.ndarray:
+    """The log-probability of every wanted token in padded batches; NaN for the others."""
+    values = np.full(len(encoded.ids), np.nan, dtype=np.float32)
+    for batch in plan_batches(encoded.lengths, budget=limit_batch_tokens(model)):
+        values[encoded.places(batch, encoded.wanted)] = score_batch(model, encoded, batch, TokenScorer())[
+            "logprob"
+        ]
+    return values
+
+
+def build_sample(tokenizer: Any, *, window: int, attention_window: int) -> Encoded:
+    """Sequences with shared prefixes, duplicates, prefixes of each other, and a long trunk."""
+    short = [list(tokenizer(text, add_special_tokens=False)["input_ids"]) for text in SENTENCES]
+    running = [token for sentence in short for token in sentence]
+    length = min(max(TRUNK, attention_window + PAST_WINDOW), window - 1)
+    trunk = (running * (length // max(1, len(running)) + 1))[:length]
+    room = window - length
+    long = [trunk[: length // 2] + short[0], trunk + short[4][:room], trunk + short[5][:room]]
+    encoded = Encoded.from_ids([ids[:window] for ids in (*short, *long) if ids])
+    to_end = np.repeat(encoded.bounds[1:], encoded.lengths) - np.arange(len(encoded.ids))
+    return replace(encoded, wanted=encoded.wanted & (to_end <= COMPARED))
+
+
+def _longest_attention_window(tree: TreeModel) -> int:
+    return max((window for window in tree.windows.values() if window is not None), default=0)

@@ -1,0 +1,5 @@
+"""Masked language models and XLNet: each token predicted from its surroundings."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

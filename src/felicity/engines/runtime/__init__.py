@@ -1,0 +1,5 @@
+"""What the torch engines share: devices, weights, batches, masking, logits, generation."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,0 +1,207 @@
+"""What the engines for transformers models share: loading, model facts, token counts and refusals."""
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from felicity.core.engine import EngineInfo
+from felicity.core.errors import BadInput, FelicityError, NotPossible
+from felicity.core.policy import Policy
+from felicity.core.schemas import ENCODINGS
+from felicity.engines.runtime.backend_tokenizer import recall_tokenizer, remember_tokenizer
+from felicity.engines.runtime.devices import Compute, choose_device, prepare_processor
+from felicity.engines.sources import ModelDescription, ModelSource, fingerprint_tokenizer, fingerprint_weights
+from felicity.engines.tokenizing import Encoded
+
+# Nats by which a sentence's sum may change with its batch. A property test checks the value for float32; in
+# half precision it is an estimate, and a run measures its own.
+NOISE = {"float32": 1e-4, "float16": 0.1, "bfloat16": 1.0}
+# Positions start after the padding id, so the first entries of the position table are unused.
+PADDED_POSITIONS = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm", "mpnet")
+# Relative positions: there is no limit, whatever the configuration says.
+NO_WINDOW = ("t5", "mt5", "umt5", "xlnet")
+
+
+@contextmanager
+def quiet_transformers(name: str, part: str) -> Iterator[None]:
+    """Silence transformers' progress bars and advice; report its failures in one sentence.
+
+    Raises BadInput naming the model and the part that could not be loaded.
+    """
+    from transformers.utils import logging as transformers_logging
+
+    verbosity = transformers_logging.get_verbosity()
+    bars = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity(logging.CRITICAL)
+    transformers_logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except FelicityError:
+        raise
+    except Exception as error:  # transformers raises whatever its parts raise
+        if "trust_remote_code" in str(error):
+            raise NotPossible(
+                f"'{name}' comes with Python code of its own, which felicity never runs; use a version of "
+                "the model that transformers itself can load."
+            ) from error
+        reason = " ".join(str(error).split())[:200]
+        raise BadInput(f"Cannot load the {part} of '{name}': {reason}") from error
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+def load_tokenizer(folder: Path, *, name: str) -> Any:
+    """The tokenizer in `folder`; without transformers where that has loaded it before."""
+    whole = partial(_load_whole_tokenizer, folder, name)
+    known = recall_tokenizer(folder, whole)
+    if known is not None:
+        return known
+    tokenizer = whole()
+    remember_tokenizer(folder, tokenizer)
+    return tokenizer
+
+
+def _load_whole_tokenizer(folder: Path, name: str) -> Any:
+    from transformers import AutoTokenizer
+
+    with quiet_transformers(name, "tokenizer"):
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+
+
+def load_weights(folder: Path, auto: str, *, name: str, compute: Compute) -> Any:
+    """The model in `folder`, loaded by the Auto class named `auto`, in evaluation mode.
+
+    With a `device_map`, transformers distributes it over the devices.
+
+    Raises NotPossible if weights are missing from the files and would be random.
+    """
+    import torch
+    import transformers
+
+    prepare_processor()
+    with quiet_transformers(name, "weights"):
+        model, report = getattr(transformers, auto).from_pretrained(
+            folder,
+            dtype=getattr(torch, compute.dtype),
+            device_map=compute.device_map,
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+        missing = sorted(report["missing_keys"])
+        if missing:
+            raise NotPossible(
+                f"The files of '{name}' lack {len(missing)} weights ({missing[0]}, ...), which would be "
+                "random; check that the model was trained as a language model."
+            )
+        refuse_broken_weights(model, name)
+        return model.eval() if compute.device_map else model.eval().to(choose_device(compute.device))
+
+
+def refuse_broken_weights(model: Any, name: str) -> None:
+    """Refuse weights that are NaN or infinite: attention may mask them, and the scores be finite but wrong.
+
+    Raises NotPossible naming the tensor.
+    """
+    for part, weight in model.named_parameters():
+        # The minimum and maximum are finite only if all values are, and nothing is copied.
+        if weight.is_floating_point() and weight.numel() and weight.device.type != "meta":
+            low, high = weight.detach().aminmax()
+            if not bool(low.isfinite()) or not bool(high.isfinite()):
+                raise NotPossible(
+                    f"The weights of '{name}' contain a value that is not a number ({part}); fetch or save "
+                    "it again."
+                )
+
+
+def find_window(description: ModelDescription, tokenizer: Any) -> int | None:
+    """The most tokens the model can take; None if there is no limit."""
+    if description.model_type in NO_WINDOW or description.window is None:
+        return None
+    if description.model_type in PADDED_POSITIONS:
+        return description.window - int(tokenizer.pad_token_id or 0) - 1
+    return description.window
+
+
+def build_info(
+    source: ModelSource,
+    description: ModelDescription,
+    *,
+    family: str,
+    kind: str,
+    policy: Policy,
+    tokenizer: Any,
+    can: tuple[str, ...],
+    dtype: str,
+    scoring: int = 1,
+) -> EngineInfo:
+    """What is known about the model in a folder without loading its weights."""
+    return EngineInfo(
+        name=source.name,
+        family=family,
+        kind=kind,
+        weights=fingerprint_weights(source.folder),
+        tokenizer=fingerprint_tokenizer(source.folder),
+        policy=policy.as_dict(),
+        dtype=dtype,
+        parameters=description.parameters,
+        vocabulary=len(tokenizer),
+        window=find_window(description, tokenizer),
+        noise=NOISE[dtype],
+        can=can,
+        notes=source.details,
+        scoring=scoring,
+    )
+
+
+def build_encodings(encoded: Encoded, tokenizer: Any, *, window: int, before: int = 0) -> pl.DataFrame:
+    """Rows of ENCODINGS; the first `before` tokens of every sequence are neither context nor text."""
+    n_own = encoded.count(encoded.own)
+    unknown = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
+    added = np.isin(encoded.ids, tokenizer.all_special_ids) & ~encoded.own
+    columns = {
+        "n_tokens": n_own,
+        "n_unscored": n_own - encoded.count(encoded.wanted),
+        "n_across": encoded.n_across,
+        "n_unknown": encoded.count(encoded.own & (encoded.ids == unknown)),
+        "n_context": np.maximum(encoded.lengths - n_own - encoded.count(added) - before, 0),
+        "n_dropped": encoded.n_dropped,
+        "n_over": np.maximum(encoded.lengths - window, 0),
+    }
+    return pl.DataFrame({"request": encoded.request} | columns, schema=ENCODINGS)
+
+
+def refuse_overlong(encodings: pl.DataFrame, *, window: int, name: str) -> None:
+    """Refuse texts that do not fit into the window.
+
+    Raises BadInput naming the first one.
+    """
+    over = encodings.filter(pl.col("n_over") > 0)
+    if over.is_empty():
+        return
+    first = over.row(0, named=True)
+    step = "drop old context with --overflow drop" if first["n_context"] else "shorten it"
+    raise BadInput(
+        f"The text of '{first['request']}' is {first['n_over']} token{'s' * (first['n_over'] > 1)} too long "
+        f"for '{name}', which reads at most {window}; {step} ({len(over)} such text{'s' * (len(over) > 1)})."
+    )
+
+
+def refuse_no_number(logprobs: np.ndarray, *, name: str) -> None:
+    """Refuse log-probabilities that are not finite.
+
+    Raises NotPossible.
+    """
+    if not np.isfinite(logprobs).all():
+        raise NotPossible(f"'{name}' gave a log-probability that is not a finite number; check its weights.")

@@ -1,0 +1,5 @@
+"""Encoder-decoder models such as T5 and BART."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -1,0 +1,1 @@
+from .engine import Seq2SeqEngine as Seq2SeqEngine

@@ -1,0 +1,230 @@
+"""Encoder-decoders such as T5 and BART: log p(token | source, the tokens before it)."""
+
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from felicity.core.engine import NO_EXTRAS, EngineInfo, Sampling, TokenExtras
+from felicity.core.errors import NotPossible
+from felicity.core.policy import Policy
+from felicity.core.schemas import ENCODINGS
+from felicity.engines.runtime import (
+    UNIT_TOKENS,
+    Compute,
+    TokenScorer,
+    build_encodings,
+    build_info,
+    build_tokens,
+    find_window,
+    generate_texts,
+    load_tokenizer,
+    load_weights,
+    refuse_long_prompts,
+    refuse_no_number,
+    refuse_overlong,
+    split_units,
+)
+from felicity.engines.seq2seq.fill import fill_gaps, score_gaps
+from felicity.engines.seq2seq.forward import Layout, Seq2SeqPredictor, Sources, build_jobs, encode_sources
+from felicity.engines.sources import ModelDescription, ModelSource, read_config, read_object, weight_files
+from felicity.engines.tokenizing import Encoded, Encoder, find_word_begins
+
+HEAD = "lm_head.weight"
+CHUNK = 1024
+
+
+def find_start(folder: Path, *, name: str) -> int:
+    """The token that the decoder starts with.
+
+    Raises NotPossible if no configuration file names one, BadInput if one is damaged.
+    """
+    settings = read_config(folder)
+    path = folder / "generation_config.json"
+    if path.is_file():
+        settings |= {name: value for name, value in read_object(path).items() if value is not None}
+    start = settings.get("decoder_start_token_id")
+    if not isinstance(start, int):
+        raise NotPossible(f"The configuration of '{name}' names no decoder_start_token_id; add it.")
+    return start
+
+
+def refuse_changed_head(model: Any, folder: Path, *, name: str) -> None:
+    """Refuse a model whose output layer transformers has replaced by the embeddings.
+
+    Its configurations of the T5 family say that the two are tied, even for models where they are not.
+
+    Raises NotPossible.
+    """
+    import torch
+    from safetensors import safe_open
+
+    head = getattr(model, "lm_head", None)
+    for file in weight_files(folder):
+        if head is None or file.suffix != ".safetensors":
+            continue
+        with safe_open(file, framework="pt") as tensors:
+            if HEAD not in tensors.keys():  # noqa: SIM118 - not a mapping
+                continue
+            kept = tensors.get_tensor(HEAD).to(head.weight.dtype)
+        if not torch.equal(kept, head.weight.detach().cpu()):
+            raise NotPossible(
+                f"This version of transformers replaces the output layer of '{name}' by its embeddings; "
+                "install another version."
+            )
+
+
+class Seq2SeqEngine:
+    """Scores with an encoder-decoder; weights are loaded at the first call that needs them."""
+
+    def __init__(
+        self,
+        source: ModelSource,
+        description: ModelDescription,
+        *,
+        policy: Policy,
+        compute: Compute | None = None,
+    ) -> None:
+        self._source = source
+        self._description = description
+        self._policy = policy
+        self._compute = compute or Compute()
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The tokenizer under the policy; its leading special token goes before the decoder's text."""
+        tokenizer, name = self._tokenizer, self._source.name
+        if self._policy.bos not in ("auto", "tokenizer"):
+            raise NotPossible(
+                f"'{name}' is an encoder-decoder, whose decoder has its own begin token; omit --bos."
+            )
+        method = "target" if self._policy.seq2seq == "auto" else self._policy.seq2seq
+        if method != "target" and self._policy.eos != "none":
+            raise NotPossible(
+                f"The end token is scored only with seq2seq='target', not '{method}'; omit --eos."
+            )
+        if method != "target" and self.layout.gap is None:
+            raise NotPossible(
+                f"The tokenizer of '{name}' has no sentinel or mask token; score with seq2seq='target'."
+            )
+        front = tokenizer.convert_ids_to_tokens(self.layout.front)
+        if len(front) > 1:
+            raise NotPossible(f"The tokenizer of '{name}' puts {len(front)} tokens before a text, not one.")
+        resolved = self._policy.replace(bos=front[0] if front else "none", seq2seq=method)
+        window = find_window(self._description, tokenizer) or sys.maxsize
+        return Encoder.build(tokenizer, resolved, window=window, name=name, words=True)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The special tokens."""
+        start = find_start(self._source.folder, name=self._source.name)
+        return Layout.find(self._tokenizer, start)
+
+    @cached_property
+    def model(self) -> Any:
+        """The model in evaluation mode."""
+        model = load_weights(
+            self._source.folder, "AutoModelForSeq2SeqLM", name=self._source.name, compute=self._compute
+        )
+        refuse_changed_head(model, self._source.folder, name=self._source.name)
+        return model
+
+    @cached_property
+    def predictor(self) -> Seq2SeqPredictor:
+        """The model with its padding token; loads it."""
+        return Seq2SeqPredictor(self.model, pad=self._tokenizer.pad_token_id or 0)
+
+    @cached_property
+    def info(self) -> EngineInfo:
+        """What the model is and its settings, without its weights."""
+        return build_info(
+            self._source,
+            self._description,
+            family="seq2seq",
+            kind="seq2seq",
+            policy=self.encoder.policy,
+            tokenizer=self._tokenizer,
+            can=("score", "more", *(("fill",) if self.layout.gap is not None else ()), "generate"),
+            dtype=self._compute.dtype,
+        )
+
+    def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
+        """One row of ENCODINGS per prompt, from the tokenizer alone."""
+        parts = [self._count(*self._encode(chunk)) for chunk in prompts.iter_slices(CHUNK)]
+        return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
+
+    def score(
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), extras: TokenExtras = NO_EXTRAS
+    ) -> Iterator[pl.DataFrame]:
+        """Rows of TOKENS, one frame per finished unit of texts; units that are wholly in `done` are skipped.
+
+        Raises BadInput if context or text does not fit into the model's window.
+        """
+        if extras.boundary and self.encoder.policy.seq2seq == "words":
+            raise NotPossible("With seq2seq='words' the ends of words are given; use boundary='plain'.")
+        begins = find_word_begins(self._tokenizer, name=self._source.name) if extras.boundary else None
+        scorer = TokenScorer(extras, begins)
+        for chunk in prompts.iter_slices(CHUNK):
+            encoded, sources = self._encode(chunk)
+            refuse_overlong(self._count(encoded, sources), window=self.encoder.window, name=self._source.name)
+            read = encoded.lengths + np.array([len(ids) for ids in sources.ids])
+            often = encoded.count(encoded.own) if self.encoder.policy.seq2seq == "words" else 1
+            for unit in split_units(read * often, budget=UNIT_TOKENS):
+                if not all(encoded.request[i] in done for i in unit):
+                    yield self._score(encoded, sources, unit, scorer)
+
+    def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+        """Rows of FILLERS: the k most probable first tokens that the decoder puts into each blank."""
+        return fill_gaps(self.predictor, self.encoder, self.layout, frames, k=k, name=self._source.name)
+
+    def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
+        """Rows of CANDIDATES: log p(the decoder starts to fill the blank with the candidate)."""
+        return score_gaps(
+            self.predictor, self.encoder, self.layout, frames, candidates, name=self._source.name
+        )
+
+    def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
+        """Rows of CONTINUATIONS: the decoder's output after the encoder has read each prompt."""
+        texts = [text.lower() for text in prompts] if self._policy.casing == "lower" else list(prompts)
+        rows = self._tokenizer(texts, verbose=False)["input_ids"]
+        refuse_long_prompts(rows, tokens=0, window=self.info.window, name=self._source.name)
+        refuse_long_prompts([[0]], tokens=sampling.tokens, window=self.info.window, name=self._source.name)
+        return generate_texts(self.model, self._tokenizer, prompts, rows, sampling=sampling, continues=False)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return load_tokenizer(self._source.folder, name=self._source.name)
+
+    def _encode(self, prompts: pl.DataFrame) -> tuple[Encoded, Sources]:
+        """The decoder's texts and the encoder's sources."""
+        if self.encoder.policy.seq2seq == "target":
+            sources = encode_sources(prompts, self.encoder)
+            prompts = prompts.with_columns(pl.lit(None, dtype=pl.String).alias("context_text"))
+        else:
+            sources = Sources.none(len(prompts))
+        encoded = self.encoder.encode(prompts)
+        return replace(encoded, wanted=encoded.own), sources
+
+    def _count(self, encoded: Encoded, sources: Sources) -> pl.DataFrame:
+        # The decoder's begin token, or the special tokens around the source, need room as well.
+        room = self.encoder.window - max(1, len(self.layout.behind))
+        counts = build_encodings(encoded, self._tokenizer, window=room)
+        over = np.maximum(np.array([len(ids) for ids in sources.ids]) - self.encoder.window, 0)
+        return counts.with_columns(
+            n_context=pl.col("n_context") + pl.Series(sources.n_tokens, dtype=pl.UInt32),
+            n_dropped=pl.col("n_dropped") + pl.Series(sources.n_dropped, dtype=pl.UInt32),
+            n_over=pl.max_horizontal("n_over", pl.Series(over, dtype=pl.UInt32)),
+        )
+
+    def _score(self, encoded: Encoded, sources: Sources, unit: range, scorer: TokenScorer) -> pl.DataFrame:
+        method = self.encoder.policy.seq2seq
+        jobs = list(build_jobs(encoded, unit, method=method, layout=self.layout, sources=sources.ids))
+        # The tokens of a text are scored in order, job by job.
+        records = np.concatenate(self.predictor.score(jobs, scorer))
+        refuse_no_number(records["logprob"], name=self._source.name)
+        return build_tokens(encoded, np.array(unit), records, self._tokenizer)

@@ -1,0 +1,14 @@
+from .describe import ModelDescription as ModelDescription
+from .describe import describe_model as describe_model
+from .folders import cached_digest as cached_digest
+from .folders import fingerprint_tokenizer as fingerprint_tokenizer
+from .folders import fingerprint_weights as fingerprint_weights
+from .folders import read_config as read_config
+from .folders import read_object as read_object
+from .folders import read_tensors as read_tensors
+from .folders import weight_files as weight_files
+from .resolve import ModelSource as ModelSource
+from .resolve import list_models as list_models
+from .resolve import resolve_source as resolve_source
+from .resolve import short_name as short_name
+from .resolve import verify_models as verify_models

@@ -1,0 +1,170 @@
+"""Token ids and offsets of texts; a context shared by many texts is tokenized once.
+
+A sweep puts the same long contexts before thousands of texts. If a tokenizer splits text into words before it
+forms tokens, the tokens before a space in the context do not depend on what follows the context, so the text
+after that space can be tokenized alone. Every context is checked on its first text; if the two parts do not
+make up the whole, nothing is spliced.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+# Terminal punctuation with any closing quotes or brackets, then white space.
+BOUNDARY = re.compile(r"(?<=[.!?…。！？])[\"'”’)\]]*\s+")
+# Tokenizer models that form tokens within words only, given a pre-tokenizer.
+WITHIN_WORDS = ("BPE", "WordPiece", "WordLevel")
+# Characters below which a context is not worth splicing.
+LONG = 200
+# Words of the context that are tokenized again with each text, so that the split is clear of the boundary.
+OVERLAP = 3
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a text, each with the white space after it; joined they are the text.
+
+    >>> split_sentences("It rained. “Did it?” Yes.")
+    ['It rained. ', '“Did it?” ', 'Yes.']
+    """
+    pieces = []
+    begin = 0
+    for match in BOUNDARY.finditer(text):
+        pieces.append(text[begin : match.end()])
+        begin = match.end()
+    if begin < len(text):
+        pieces.append(text[begin:])
+    return pieces
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Tokens of several texts, flat. Spans are characters; `word` numbers a text's words, if requested."""
+
+    ids: np.ndarray
+    span: np.ndarray
+    special: np.ndarray
+    counts: np.ndarray
+    word: np.ndarray | None = None
+
+    @property
+    def row(self) -> np.ndarray:
+        """The text of each token."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+
+def tokenize_after(
+    tokenizer: Any, contexts: Sequence[str], join: str, texts: Sequence[str], *, words: bool, itself: bool
+) -> Rows:
+    """Each context, joined to its text. `itself`: the tokenizer adds its own special tokens."""
+    wholes = [c + join + t if c else t for c, t in zip(contexts, texts, strict=True)]
+    cuts = {} if words or itself or not works_within_words(tokenizer) else _find_cuts(contexts)
+    if not cuts:
+        return tokenize(tokenizer, wholes, words=words, itself=itself)
+    first = {context: place for place, context in reversed(list(enumerate(contexts))) if context in cuts}
+    later = [place for place, context in enumerate(contexts) if context in cuts]
+    alone = [place for place, context in enumerate(contexts) if context not in cuts]
+    trial = tokenize(tokenizer, [wholes[place] for place in first.values()])
+    tails = tokenize(tokenizer, [wholes[place][cuts[contexts[place]] :] for place in later])
+    tail_of = dict(zip(later, _parts(tails), strict=True))
+    head_of: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for (context, place), whole in zip(first.items(), _parts(trial), strict=True):
+        head = _cut_head(whole, tail_of[place], cuts[context])
+        if head is None:
+            alone += [other for other in later if contexts[other] == context]
+        else:
+            head_of[context] = head
+    found = dict(zip(alone, _parts(tokenize(tokenizer, [wholes[place] for place in alone])), strict=True))
+    parts = [
+        found[place] if place in found else _join(head_of[context], tail_of[place], cuts[context])
+        for place, context in enumerate(contexts)
+    ]
+    ids = np.concatenate([ids for ids, _ in parts])
+    counts = np.array([len(ids) for ids, _ in parts], dtype=np.int64)
+    return Rows(ids, np.concatenate([span for _, span in parts]), np.zeros(len(ids), dtype=bool), counts)
+
+
+def works_within_words(tokenizer: Any) -> bool:
+    """Whether every token lies within one pre-tokenized word."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    return (
+        backend is not None
+        and backend.pre_tokenizer is not None
+        and type(backend.model).__name__ in WITHIN_WORDS
+    )
+
+
+def tokenize(tokenizer: Any, texts: Sequence[str], *, words: bool = False, itself: bool = False) -> Rows:
+    """Every text, tokenized as a whole."""
+    if not texts:
+        nothing = np.empty(0, dtype=np.int64)
+        return Rows(nothing, nothing.reshape(0, 2), nothing.astype(bool), nothing)
+    output = tokenizer(
+        list(texts),
+        add_special_tokens=itself,
+        return_offsets_mapping=True,
+        return_special_tokens_mask=True,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,
+    )
+    counts = np.fromiter(map(len, output["input_ids"]), dtype=np.int64, count=len(texts))
+    total = int(counts.sum())
+    special = (bool(bit) for row in output["special_tokens_mask"] for bit in row)
+    return Rows(
+        ids=np.fromiter((i for row in output["input_ids"] for i in row), dtype=np.int64, count=total),
+        span=np.array([s for row in output["offset_mapping"] for s in row], dtype=np.int64).reshape(-1, 2),
+        special=np.fromiter(special, dtype=bool, count=total) & itself,
+        counts=counts,
+        word=_find_words(output, len(texts)) if words else None,
+    )
+
+
+def _find_cuts(contexts: Sequence[str]) -> dict[str, int]:
+    """For long contexts that precede several texts: the space before their last few words."""
+    seen: set[str] = set()
+    again: dict[str, int] = {}
+    for context in contexts:
+        if len(context) >= LONG and context in seen and context not in again:
+            cut = len(context)
+            for _ in range(OVERLAP):
+                cut = context.rfind(" ", 0, cut)
+            if cut > 0:
+                again[context] = cut
+        seen.add(context)
+    return again
+
+
+def _cut_head(
+    whole: tuple[np.ndarray, np.ndarray], tail: tuple[np.ndarray, np.ndarray], cut: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """The tokens before the split, if they and the tail make up the whole."""
+    ids, span = whole
+    size = len(ids) - len(tail[0])
+    if size < 1 or span[:size, 1].max() > cut or (span[size:, 0] < cut).any():
+        return None
+    if not np.array_equal(ids[size:], tail[0]) or not np.array_equal(span[size:], tail[1] + cut):
+        return None
+    return ids[:size], span[:size]
+
+
+def _join(
+    head: tuple[np.ndarray, np.ndarray], tail: tuple[np.ndarray, np.ndarray], cut: int
+) -> tuple[np.ndarray, np.ndarray]:
+    return np.concatenate([head[0], tail[0]]), np.concatenate([head[1], tail[1] + cut])
+
+
+def _parts(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Ids and spans, text by text."""
+    if not len(rows.counts):
+        return []
+    ends = np.cumsum(rows.counts)[:-1]
+    return list(zip(np.split(rows.ids, ends), np.split(rows.span, ends), strict=True))
+
+
+def _find_words(output: Any, size: int) -> np.ndarray:
+    """The word of each token in its row, by the tokenizer's own splitting; -1 for none."""
+    rows = (output.word_ids(row) for row in range(size))
+    return np.array([-1 if word is None else word for row in rows for word in row], dtype=np.int64)

@@ -1,0 +1,77 @@
+"""Asking people: study files, lists, slots, stored answers and the tables that come out.
+
+This room knows stimuli and random ids. It never learns who a rater is and never scores with a model.
+"""
+
+from felicity.humans.database import StorageFailed
+from felicity.humans.export import export_tables, payment_list, suggest_fit, write_codebook, write_export
+from felicity.humans.identity import (
+    KEY_FILE,
+    PLATFORM_FILE,
+    PLATFORM_ID,
+    Keys,
+    PlatformIds,
+    forget_platform_ids,
+    hash_platform_id,
+    load_keys,
+)
+from felicity.humans.interface import INTERFACES
+from felicity.humans.lists import StimulusList, Trial, build_lists, check_orders, draw_order
+from felicity.humans.progress import Progress, describe_progress
+from felicity.humans.simulated import Population, Visit, draw_answer, draw_rater, find_truth, send_raters
+from felicity.humans.steps import Step, count_trials, plan_steps, read_step
+from felicity.humans.stimuli import Stimulus
+from felicity.humans.store import DATABASE_FILE, Place, Refused, Store, sqlite_url
+from felicity.humans.study import PREFER_NOT, STUDY_FILE, Study, read_study
+from felicity.humans.tasks import BLANK, Answer, Task, Unanswered, maze_sides, read_answer
+
+__all__ = [
+    "BLANK",
+    "DATABASE_FILE",
+    "INTERFACES",
+    "KEY_FILE",
+    "PLATFORM_FILE",
+    "PLATFORM_ID",
+    "PREFER_NOT",
+    "STUDY_FILE",
+    "Answer",
+    "Keys",
+    "Place",
+    "PlatformIds",
+    "Population",
+    "Progress",
+    "Refused",
+    "Step",
+    "Stimulus",
+    "StimulusList",
+    "StorageFailed",
+    "Store",
+    "Study",
+    "Task",
+    "Trial",
+    "Unanswered",
+    "Visit",
+    "build_lists",
+    "check_orders",
+    "count_trials",
+    "describe_progress",
+    "draw_answer",
+    "draw_order",
+    "draw_rater",
+    "export_tables",
+    "find_truth",
+    "forget_platform_ids",
+    "hash_platform_id",
+    "load_keys",
+    "maze_sides",
+    "payment_list",
+    "plan_steps",
+    "read_answer",
+    "read_step",
+    "read_study",
+    "send_raters",
+    "sqlite_url",
+    "suggest_fit",
+    "write_codebook",
+    "write_export",
+]

@@ -1,0 +1,129 @@
+"""One engine per database: SQLite that survives a power cut, or PostgreSQL with row locks."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from felicity.core.errors import BadInput, FelicityError, NotPossible
+
+BUSY_MS = 15_000
+POOL = 20
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+class StorageFailed(FelicityError):
+    """The database did not store something; nothing of it may be acknowledged."""
+
+
+class Database:
+    """Transactions on a study's database; every write is committed before `write` returns."""
+
+    def __init__(self, url: str) -> None:
+        self.engine = _open(url)
+        self.sqlite = self.engine.dialect.name == "sqlite"
+        # SQLite has one writer at a time: threads queue here instead of polling for the lock of the file.
+        self._turn = threading.Lock()
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that is on the disk when the block ends.
+
+        Raises StorageFailed where it is not.
+        """
+        if not self.sqlite:
+            with self._connect() as connection:
+                yield connection
+            return
+        with self._turn, self._connect() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that changes nothing."""
+        with self._connect() as connection:
+            if self.sqlite:
+                connection.exec_driver_sql("BEGIN")
+            yield connection
+
+    @contextmanager
+    def _connect(self) -> Iterator[Connection]:
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        except (OperationalError, InterfaceError, PoolTimeout) as error:
+            reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+            raise StorageFailed(f"The database did not store this: {reason}.") from error
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise StorageFailed("The connection to the database broke.") from error
+            raise
+
+    def migrate(self) -> None:
+        """Bring the tables up to date."""
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
+        with self.write() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    def close(self) -> None:
+        """Give up every connection."""
+        self.engine.dispose()
+
+
+def _open(url: str) -> Engine:
+    try:
+        parsed = sa.make_url(url)
+    except sa.exc.ArgumentError as error:
+        raise BadInput(
+            f"'{url}' is not the address of a database; write postgresql+psycopg://USER@HOST/NAME."
+        ) from error
+    if parsed.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise BadInput(
+            f"Databases of the kind '{parsed.drivername}' are unknown here; use postgresql+psycopg or sqlite."
+        )
+    try:
+        if parsed.drivername == "sqlite":
+            return _open_sqlite(url)
+        engine = sa.create_engine(url, pool_size=POOL, max_overflow=0, pool_pre_ping=True, pool_timeout=30)
+        with engine.connect():
+            return engine
+    except OperationalError as error:
+        reason = str(error.orig).splitlines()[0]
+        shown = parsed.render_as_string(hide_password=True)
+        raise NotPossible(f"Cannot open the database {shown}: {reason}.") from error
+
+
+def _open_sqlite(url: str) -> Engine:
+    engine = sa.create_engine(
+        url,
+        pool_size=POOL,
+        max_overflow=POOL,
+        connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False},
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: Any) -> None:
+        # Transactions are begun by hand: the driver's own would begin too late and without the lock.
+        connection.isolation_level = None
+        for pragma in (
+            "journal_mode=WAL",
+            "synchronous=FULL",
+            "foreign_keys=ON",
+            "secure_delete=ON",
+            f"busy_timeout={BUSY_MS}",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+    with engine.connect():
+        return engine

@@ -1,0 +1,160 @@
+"""The table of stimuli: one row per item and condition, with fillers, practice items and checks."""
+
+import csv
+import io
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from felicity.core.errors import BadInput
+from felicity.core.files import read_text
+from felicity.humans.tasks import BLANK, NO_FOIL, READERS, Task, Unanswered
+
+Role = Literal["target", "filler", "practice", "check"]
+ROLES: tuple[Role, ...] = ("target", "filler", "practice", "check")
+COLUMNS = (
+    "item",
+    "condition",
+    "text",
+    "text_b",
+    "context",
+    "role",
+    "type",
+    "group",
+    "block",
+    "list",
+    "question",
+    "choices",
+    "correct",
+    "answer",
+    "foils",
+)
+SEPARATOR = "|"
+
+
+@dataclass(frozen=True)
+class Stimulus:
+    """One row: what is shown, what it is, and every further column as a factor."""
+
+    row: int
+    item: str
+    text: str
+    condition: str = ""
+    text_b: str = ""
+    context: str = ""
+    role: Role = "target"
+    type: str = ""
+    group: str = ""
+    block: str = ""
+    list_name: str = ""
+    question: str = ""
+    choices: tuple[str, ...] = ()
+    correct: str = ""
+    answer: str = ""
+    foils: tuple[str, ...] = ()
+    line: int = field(default=0, compare=False, repr=False)
+    factors: dict[str, str] = field(default_factory=dict)
+
+    def level(self, factor: str) -> str:
+        """The value of a design factor: the condition or a further column."""
+        return self.condition if factor == "condition" else self.factors.get(factor, "")
+
+
+def read_stimuli(path: Path, task: Task) -> tuple[Stimulus, ...]:
+    """Every stimulus of a .csv or .tsv table, checked against the task.
+
+    Raises BadInput naming the line.
+    """
+    delimiter = "\t" if path.suffix == ".tsv" else ","
+    reader = csv.reader(io.StringIO(read_text(path)), delimiter=delimiter, strict=True)
+    rows: list[tuple[int, list[str]]] = []
+    try:
+        rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        raise BadInput(f"{path}, line {reader.line_num}: not a table ({error}).") from error
+    if len(rows) < 2:
+        raise BadInput(f"{path} holds no stimuli; it should have a header and one row per stimulus.")
+    header = [name.strip() for name in rows[0][1]]
+    for name in ("item", "text"):
+        if name not in header:
+            raise BadInput(f"{path}, line 1: there is no column '{name}' (columns: {', '.join(header)}).")
+    if len(set(header)) != len(header) or not all(header):
+        raise BadInput(f"{path}, line 1: a column is unnamed or named twice.")
+    found = []
+    seen: dict[tuple[str, ...], int] = {}
+    for place, (line, cells) in enumerate(rows[1:]):
+        if len(cells) != len(header):
+            raise BadInput(f"{path}, line {line}: {len(cells)} cells under {len(header)} columns.")
+        stimulus = _build(place, line, dict(zip(header, (cell.strip() for cell in cells), strict=True)), path)
+        _check(stimulus, task, f"{path}, line {line}")
+        key = (
+            stimulus.role,
+            stimulus.item,
+            stimulus.condition,
+            *stimulus.factors.values(),
+            stimulus.list_name,
+        )
+        if key in seen:
+            raise BadInput(
+                f"{path}, line {line}: item '{stimulus.item}' in condition '{stimulus.condition}' is "
+                f"already on line {seen[key]}; each combination may occur once."
+            )
+        seen[key] = line
+        found.append(stimulus)
+    if not any(stimulus.role == "target" for stimulus in found):
+        raise BadInput(f"{path} has no row whose role is 'target', so there is nothing to rate.")
+    return tuple(found)
+
+
+def _build(place: int, line: int, row: dict[str, str], path: Path) -> Stimulus:
+    role = row.get("role", "") or "target"
+    if role not in ROLES:
+        raise BadInput(f"{path}, line {line}: role is '{role}'; it should be one of {', '.join(ROLES)}.")
+    choices = tuple(part.strip() for part in row.get("choices", "").split(SEPARATOR) if part.strip())
+    return Stimulus(
+        row=place,
+        item=row["item"],
+        text=row["text"],
+        condition=row.get("condition", ""),
+        text_b=row.get("text_b", ""),
+        context=row.get("context", ""),
+        role=role,
+        type=row.get("type", "") or role,
+        group=row.get("group", ""),
+        block=row.get("block", ""),
+        list_name=row.get("list", ""),
+        question=row.get("question", ""),
+        choices=choices,
+        correct=row.get("correct", ""),
+        answer=row.get("answer", ""),
+        foils=tuple(row.get("foils", "").split()),
+        line=line,
+        factors={name: value for name, value in row.items() if name not in COLUMNS},
+    )
+
+
+def _check(stimulus: Stimulus, task: Task, where: str) -> None:
+    if not stimulus.item or not stimulus.text:
+        raise BadInput(f"{where}: item and text must not be empty.")
+    if task.kind == "choice" and not stimulus.text_b:
+        raise BadInput(f"{where}: a forced choice needs the other sentence in the column text_b.")
+    if task.kind == "cloze" and stimulus.text.count(BLANK) != 1:
+        raise BadInput(f"{where}: a cloze text needs exactly one blank, written {BLANK}.")
+    if task.kind == "maze":
+        words = stimulus.text.split()
+        if len(stimulus.foils) != len(words) or len(words) < 2:
+            raise BadInput(
+                f"{where}: {len(words)} words but {len(stimulus.foils)} foils; write one foil per word, "
+                f"and {NO_FOIL} for the first."
+            )
+    if stimulus.question and (len(stimulus.choices) < 2 or stimulus.correct not in stimulus.choices):
+        raise BadInput(
+            f"{where}: a question needs choices separated by {SEPARATOR} and one of them as correct."
+        )
+    if stimulus.role == "check" and not (stimulus.answer or stimulus.question):
+        raise BadInput(f"{where}: a check needs the expected answer in the column answer, or a question.")
+    if stimulus.answer and task.kind in READERS:
+        try:
+            READERS[task.kind](task, stimulus.answer)
+        except Unanswered as error:
+            raise BadInput(f"{where}: the expected answer '{stimulus.answer}' cannot be given.") from error

@@ -1,0 +1,9 @@
+from .cloze import CLOZE as CLOZE
+from .cloze import MAIN as MAIN
+from .cloze import TOP as TOP
+from .cloze import Windows as Windows
+from .cloze import judge_cloze as judge_cloze
+from .contrasts import judge_contrasts as judge_contrasts
+from .formulas import SURPRISAL as SURPRISAL
+from .formulas import judge_formulas as judge_formulas
+from .ratings import judge_ratings as judge_ratings

@@ -1,0 +1,15 @@
+from .sentence import MEASURES as MEASURES
+from .sentence import SHARED as SHARED
+from .sentence import Measure as Measure
+from .sentence import ScoredTokens as ScoredTokens
+from .sentence import Totals as Totals
+from .sentence import check_measures as check_measures
+from .sentence import needs_unigram as needs_unigram
+from .sentence import score_measures as score_measures
+from .sentence import score_shared as score_shared
+from .unigram import Unigram as Unigram
+from .unigram import read_unigram as read_unigram
+from .unigram import write_unigram as write_unigram
+from .words import find_words as find_words
+from .words import score_regions as score_regions
+from .words import sum_spans as sum_spans

@@ -1,0 +1,14 @@
+from .page import export_figures as export_figures
+from .page import render_report as render_report
+from .page import render_template as render_template
+from .page import write_report as write_report
+from .page import write_sections as write_sections
+from .run_tables import ReportInput as ReportInput
+from .sections import Extra as Extra
+from .sections import Figure as Figure
+from .wording import MISSING as MISSING
+from .wording import count as count
+from .wording import decimal as decimal
+from .wording import percent as percent
+from .wording import signed as signed
+from .wording import spaced as spaced

@@ -1,0 +1,214 @@
+"""Lines with shaded intervals, in one panel or in several: regions of a suite, lengths of a context."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from felicity.report.charts.canvas import LIGHT, Canvas, Spec, finish, plot
+from felicity.report.charts.panels import (
+    Axis,
+    Grid,
+    Look,
+    choose_looks,
+    draw_frames,
+    draw_legend,
+    legend_height,
+    place_legend,
+)
+
+MOST_SERIES = 6
+ASIDE = 0.05
+COLUMNS = 3
+
+
+class Point(NamedTuple):
+    """One value of a series; `low` and `high` if it has an interval."""
+
+    series: str
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+def chart_lines(
+    points: Sequence[Point],
+    *,
+    canvas: Canvas,
+    x_title: str,
+    y_title: str,
+    labels: Sequence[str] = (),
+    level: float | None = None,
+    title: str = "",
+    subtitle: str = "",
+) -> Spec:
+    """Lines with dots, and intervals if given; `labels` name the positions of the x axis from 0 on.
+
+    A dashed horizontal line marks `level`, if given.
+    """
+    import altair as alt
+
+    left, right, height = (44, 14, 200) if canvas.narrow else (64, 28, 260)
+    width = canvas.width - left - right
+    series = list(dict.fromkeys(point.series for point in points))
+    entries, looks = place_legend(series, width), choose_looks(series)
+    x = _x_axis(points, labels, x_title, canvas)
+    y = alt.Y("y:Q", axis=alt.Axis(title=y_title, tickCount=5), scale=alt.Scale(zero=True, nice=True))
+    marks: list[Any] = []
+    if level is not None:
+        rule = plot([{"y": level}]).mark_rule(strokeDash=[3, 4], color=LIGHT["soft"], aria=False)
+        marks.append(rule.encode(y=y))
+    for place, name in enumerate(series):
+        role, dash = looks[name]
+        # Intervals at one position would hide each other, so the series are slightly offset.
+        aside = ASIDE * (place - (len(series) - 1) / 2)
+        own = [
+            point._asdict() | {"x": point.x + (aside if point.low is not None else 0.0)}
+            for point in points
+            if point.series == name
+        ]
+        spans = [point for point in own if point["low"] is not None]
+        look = {"color": LIGHT[role], "aria": False}
+        if spans:
+            span = plot(spans).mark_rule(**look, opacity=0.35, strokeWidth=3)
+            marks.append(span.encode(x=x, y=alt.Y("low:Q", title=y_title), y2=alt.Y2("high:Q")))
+        line = plot(own).mark_line(**look, strokeDash=list(dash), strokeWidth=2)
+        dots = plot(own).mark_circle(**look, size=46, opacity=1)
+        marks += [line.encode(x=x, y=y), dots.encode(x=x, y=y)]
+    marks += draw_legend(entries, looks)
+    bottom = 70 if labels else 48
+    return finish(
+        alt.layer(*marks).properties(width=width, height=height),
+        margins={"left": left, "right": right, "top": legend_height(entries), "bottom": bottom},
+        title=title,
+        subtitle=subtitle,
+    )
+
+
+def _x_axis(points: Sequence[Point], labels: Sequence[str], title: str, canvas: Canvas) -> Any:
+    import altair as alt
+
+    if not labels:
+        values = sorted({point.x for point in points})
+        few = values if len(values) <= 24 else values[:: len(values) // 12]
+        axis = alt.Axis(title=title, grid=False, values=few, format="d")
+        return alt.X("x:Q", axis=axis, scale=alt.Scale(nice=False, zero=False, padding=14))
+    expression = "[" + ",".join(_quoted(label) for label in labels) + "][datum.value]"
+    axis = alt.Axis(
+        title=title,
+        grid=False,
+        values=list(range(len(labels))),
+        labelExpr=expression,
+        labelAngle=-30 if not canvas.narrow else -60,
+        labelAlign="right",
+        labelLimit=110,
+    )
+    return alt.X("x:Q", axis=axis, scale=alt.Scale(domain=[-0.3, len(labels) - 0.7], nice=False, zero=False))
+
+
+def _quoted(label: str) -> str:
+    return "'" + label.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+class Step(NamedTuple):
+    """One value of a series in a panel; `low` and `high` if it has an interval."""
+
+    panel: str
+    series: str
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+def chart_bands(
+    steps: Sequence[Step],
+    *,
+    canvas: Canvas,
+    x_title: str,
+    y_title: str,
+    looks: Mapping[str, Look] | None = None,
+    level: float | None = 0.0,
+    signed: bool = True,
+    title: str = "",
+    subtitle: str = "",
+) -> Spec:
+    """One panel per name, in order of occurrence, all on the same scales; a dashed line marks `level`."""
+    import altair as alt
+
+    panels = list(dict.fromkeys(step.panel for step in steps))
+    series = list(dict.fromkeys(step.series for step in steps))
+    chosen = choose_looks(series, looks)
+    grid = Grid.choose(
+        panels,
+        x=_lengths(steps, x_title),
+        y=_values(steps, y_title, level=level, signed=signed),
+        canvas=canvas,
+        columns=COLUMNS,
+        height=_panel_height(len(panels), canvas),
+    )
+    entries = place_legend(series, grid.width)
+    marks = draw_frames(grid, level=level)
+    for name in series:
+        own = [step for step in steps if step.series == name]
+        marks += _band(own, panels, grid, chosen[name])
+    for name in series:
+        own = [step for step in steps if step.series == name]
+        marks += _line(own, panels, grid, chosen[name])
+    marks += draw_legend(entries, chosen)
+    return finish(
+        alt.layer(*marks).properties(width=grid.width, height=grid.height),
+        margins={"left": grid.left, "right": grid.right, "top": legend_height(entries), "bottom": 6},
+        title=title,
+        subtitle=subtitle,
+    )
+
+
+def _panel_height(panels: int, canvas: Canvas) -> float:
+    if panels == 1:
+        return 220 if canvas.narrow else 330
+    return 110 if canvas.narrow else 170
+
+
+def _lengths(steps: Sequence[Step], title: str) -> Axis:
+    """The requested lengths are the ticks; there is nothing between them."""
+    met = sorted({step.x for step in steps})
+    low, high = (met[0], met[-1]) if met[0] < met[-1] else (met[0] - 1, met[0] + 1)
+    return Axis(title=title, low=low, high=high, ticks=tuple(met))
+
+
+def _values(steps: Sequence[Step], title: str, *, level: float | None, signed: bool) -> Axis:
+    met = [value for step in steps for value in step[3:] if value is not None]
+    return Axis.around([*met, *([] if level is None else [level])], title=title, signed=signed)
+
+
+def _band(own: Sequence[Step], panels: Sequence[str], grid: Grid, look: Look) -> list[Any]:
+    import altair as alt
+
+    records = []
+    for step in own:
+        if step.low is not None and step.high is not None:
+            panel = panels.index(step.panel)
+            ends = {"y": grid.down(panel, step.low), "y2": grid.down(panel, step.high)}
+            records.append({"panel": step.panel, "x": grid.across(panel, step.x), **ends})
+    if not records:
+        return []
+    area = plot(records).mark_area(color=LIGHT[look.role], opacity=0.14, line=False, aria=False)
+    return [area.encode(**grid.place(), y2=alt.Y2("y2:Q"), detail=alt.Detail("panel:N"))]
+
+
+def _line(own: Sequence[Step], panels: Sequence[str], grid: Grid, look: Look) -> list[Any]:
+    import altair as alt
+
+    records = []
+    for step in own:
+        panel = panels.index(step.panel)
+        places = {"x": grid.across(panel, step.x), "y": grid.down(panel, step.y)}
+        records.append({"panel": step.panel, **places})
+    look_of_line = {"color": LIGHT[look.role], "aria": False}
+    size = 30 if len(panels) == 1 else 14
+    line = plot(records).mark_line(**look_of_line, strokeDash=list(look.dash), strokeWidth=2)
+    dots = plot(records).mark_circle(**look_of_line, size=size, opacity=1)
+    return [
+        line.encode(**grid.place(), detail=alt.Detail("panel:N")),
+        dots.encode(**grid.place()),
+    ]

@@ -1,1 +1,0 @@
-"""The sections of the page about context: each takes the study's tables and gives figures and rows."""

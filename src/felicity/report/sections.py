@@ -1,0 +1,323 @@
+"""The figures of a run's report, and its optional sections: predictions, regions, ratings."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from felicity.report.charts import (
+    MOST_SERIES,
+    NARROW,
+    SLIDE,
+    WIDE,
+    Dot,
+    Point,
+    Row,
+    Spec,
+    chart_accuracy,
+    chart_lines,
+    chart_margins,
+    chart_scatter,
+)
+from felicity.report.run_tables import ReportInput
+from felicity.report.wording import count, counted, decimal, percent, spaced, unit
+
+Z_95 = 1.959963984540054
+MOST_ROWS = 120
+MOST_FIGURES = 60
+MOST_DOTS = 2_000
+# Cloze frames are listed as missed from this rank on.
+MISSED_FROM = 5
+MOST_MISSED = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One picture in three formats: for a slide, for a wide page and for a narrow one.
+
+    label: the text alternative for readers who cannot see it.
+    """
+
+    name: str
+    title: str
+    subtitle: str
+    label: str
+    chart: Callable[..., Spec]
+
+    def slide(self) -> Spec:
+        """Standalone, with its title."""
+        return self.chart(canvas=SLIDE, title=self.title, subtitle=self.subtitle)
+
+    def wide(self) -> Spec:
+        """Under a heading of a wide page."""
+        return self.chart(canvas=WIDE)
+
+    def narrow(self) -> Spec:
+        """Under a heading of a narrow page."""
+        return self.chart(canvas=NARROW)
+
+
+def build_figures(report: ReportInput, *, heading: str) -> dict[str, Figure]:
+    """Figures by name; one with a single row, or with too many to read, is left out."""
+    measure = report.measures[0]
+    with_measure = f"{heading} · {measure}"
+    found = [
+        _accuracy(report, _rows(report, "phenomenon", measure), by="phenomenon", subtitle=with_measure),
+        _accuracy(report, _rows(report, "suite", measure), by="suite", subtitle=with_measure),
+        _accuracy(report, _measure_rows(report), by="measure", subtitle=heading),
+        _margins(report, measure, subtitle=with_measure),
+    ]
+    return {figure.name: figure for figure in found if figure is not None}
+
+
+def _accuracy(report: ReportInput, rows: list[Row], *, by: str, subtitle: str) -> Figure | None:
+    if not 1 < len(rows) <= MOST_ROWS:
+        return None
+    ranked = sorted(rows, key=lambda row: row.accuracy)
+    worst, best = ranked[0], ranked[-1]
+    return Figure(
+        name=f"accuracy_by_{by}",
+        title=f"{report.headline.name} by {by}",
+        subtitle=subtitle,
+        label=(
+            f"Accuracy by {by}: {counted(len(rows), 'row')}, each with a 95% interval, from {best.name} at "
+            f"{percent(best.accuracy)}% to {worst.name} at {percent(worst.accuracy)}%; the numbers are in "
+            "the table that follows."
+        ),
+        chart=partial(chart_accuracy, rows, chance=report.pairs, noun="pairs" if report.pairs else "items"),
+    )
+
+
+def _margins(report: ReportInput, measure: str, *, subtitle: str) -> Figure | None:
+    judged = report.judged(measure)
+    if not report.headline.margin or not judged["margin"].is_finite().any():
+        return None
+    return Figure(
+        name="margins",
+        title="Margins",
+        subtitle=subtitle,
+        label="Histogram of margins: wrong judgements left of zero, right ones right of it.",
+        chart=partial(chart_margins, judged, unit=unit(measure)),
+    )
+
+
+def _rows(report: ReportInput, level: str, measure: str) -> list[Row]:
+    parts = _suites_of(report, measure) if level == "phenomenon" else {}
+    whole = report.estimated(level, measure).drop_nulls(["accuracy", "low", "high"])
+    return [
+        Row(
+            spaced(row["name"]),
+            row["accuracy"],
+            row["low"],
+            row["high"],
+            row["n"],
+            parts.get(row["name"], ()),
+        )
+        for row in whole.iter_rows(named=True)
+    ]
+
+
+def _suites_of(report: ReportInput, measure: str) -> dict[str, tuple[float, ...]]:
+    """The accuracies of the suites of each phenomenon that has more than one."""
+    suites = report.estimated("suite", measure).drop_nulls("accuracy").select("name", "accuracy")
+    homes = report.judged(measure).select("phenomenon", name="suite").unique()
+    gathered = suites.join(homes, on="name").sort("phenomenon", "accuracy").group_by("phenomenon")
+    several = gathered.agg("accuracy").filter(pl.col("accuracy").list.len() > 1)
+    return {name: tuple(values) for name, values in several.iter_rows()}
+
+
+def _measure_rows(report: ReportInput) -> list[Row]:
+    return [
+        row._replace(name=measure) for measure in report.measures for row in _rows(report, "overall", measure)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extra:
+    """A section: a heading, a sentence, figures, and a table of texts.
+
+    names: how many of the first columns are text, the rest being numbers; notes: sentences under the table.
+    """
+
+    name: str
+    title: str
+    lede: str
+    figures: tuple[Figure, ...] = ()
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    names: int = 1
+    notes: tuple[str, ...] = ()
+
+
+def build_extras(report: ReportInput, *, heading: str) -> list[Extra]:
+    """The sections that apply to this run."""
+    found = [
+        _predictions(report),
+        _missed(report),
+        _regions(report, heading),
+        _correlations(report, heading),
+    ]
+    return [extra for extra in found if extra is not None]
+
+
+def _predictions(report: ReportInput) -> Extra | None:
+    estimates = report.estimates.filter(pl.col("level") == "prediction")
+    if estimates.is_empty():
+        return None
+    several = len(report.measures) > 1
+    rows = tuple(
+        (
+            row["name"],
+            *((row["measure"],) if several else ()),
+            percent(row["accuracy"]),
+            f"{percent(row['low'])}–{percent(row['high'])}",
+            count(row["n"]),
+        )
+        for row in estimates.iter_rows(named=True)
+    )
+    return Extra(
+        name="predictions",
+        title="By prediction",
+        lede="Every prediction alone: the share of its items for which it holds.",
+        columns=("Prediction", *(("Measure",) if several else ()), "%", "95% interval", "n"),
+        rows=rows,
+    )
+
+
+def _regions(report: ReportInput, heading: str) -> Extra | None:
+    if report.regions is None or report.regions.is_empty():
+        return None
+    figures = [
+        _region_figure(str(suite), part, heading)
+        for (suite,), part in report.regions.group_by("suite", maintain_order=True)
+    ]
+    return Extra(
+        name="regions",
+        title="Surprisal by region",
+        lede="The mean surprisal of each region, in bits, over the items of a suite, with 95% intervals; one "
+        "line per condition.",
+        figures=tuple(figures[:MOST_FIGURES]),
+    )
+
+
+def _point(row: dict[str, Any], place: int) -> Point:
+    """A mean with its 95% interval over items, if there are several."""
+    mean, half = row["surprisal_bits"], row["half"]
+    if half is None:
+        return Point(row["condition"], place, mean)
+    return Point(row["condition"], place, mean, mean - half, mean + half)
+
+
+def _region_figure(suite: str, part: pl.DataFrame, heading: str) -> Figure:
+    means = part.group_by("condition", "region", "name", maintain_order=True).agg(
+        pl.col("surprisal_bits").mean(),
+        pl.len().alias("items"),
+        (Z_95 * pl.col("surprisal_bits").std() / pl.len().sqrt()).alias("half"),
+    )
+    pairs = means.select("region", "name").unique(maintain_order=True).rows()
+    names = dict(sorted(pairs, key=lambda pair: (not pair[0].isdecimal(), len(pair[0]), pair[0])))
+    places = {region: place for place, region in enumerate(names)}
+    conditions = means["condition"].unique(maintain_order=True).to_list()[:MOST_SERIES]
+    points = [
+        _point(row, places[row["region"]])
+        for row in means.iter_rows(named=True)
+        if row["condition"] in conditions
+    ]
+    labels = [region if name == region else f"{region} {spaced(name)}" for region, name in names.items()]
+    return Figure(
+        name=f"regions_{suite}",
+        title=f"Surprisal by region: {spaced(suite)}",
+        subtitle=heading,
+        label=(
+            f"Mean surprisal of the {len(labels)} regions of {spaced(suite)} in the conditions "
+            f"{', '.join(conditions)}; the numbers are in the run's regions table."
+        ),
+        chart=partial(chart_lines, points, x_title="region", y_title="surprisal (bits)", labels=labels),
+    )
+
+
+def _missed(report: ReportInput) -> Extra | None:
+    """The frames whose target is not among the first words, with its rank and what the model prefers."""
+    if report.fillers is None or report.fillers.is_empty():
+        return None
+    judged = report.judgements.filter(pl.col("passed") == 0).select("item").unique()
+    missed = report.fillers.join(judged, on="item", how="semi", maintain_order="left").filter(
+        pl.col("rank").is_null() | (pl.col("rank") > MISSED_FROM)
+    )
+    wrong = missed.sort(pl.col("rank").fill_null(pl.lit(2**31)), "item", descending=[True, False])
+    rows = tuple(
+        (
+            row["frame"],
+            row["target"],
+            f"beyond {len(row['predictions'])}" if row["rank"] is None else count(row["rank"]),
+            ", ".join(row["predictions"][:MISSED_FROM]),
+        )
+        for row in wrong.head(MOST_MISSED).iter_rows(named=True)
+    )
+    shown = f" The first {len(rows)} are shown." if len(wrong) > len(rows) else ""
+    return Extra(
+        name="missed",
+        title="Missed targets",
+        lede=f"{counted(len(wrong), 'frame')} whose target is not among the {MISSED_FROM} likeliest "
+        f"words.{shown}",
+        columns=("Frame", "Target", "Rank", "Likeliest words"),
+        rows=rows,
+        names=4,
+    )
+
+
+def _scatter(report: ReportInput, heading: str) -> tuple[Figure, ...]:
+    """Score against rating, one panel per condition, under the main measure."""
+    if "rating" not in report.items.columns:
+        return ()
+    measure = report.measures[0]
+    scores = report.scores.filter(pl.col("measure") == measure).select("request", "value")
+    rated = report.items.select("item", "condition", "rating")
+    points = report.requests.select("request", "item", "condition").join(scores, on="request")
+    points = points.join(rated, on=["item", "condition"]).drop_nulls(["rating", "value"])
+    if not 1 < len(points) <= MOST_DOTS:
+        return ()
+    dots = [Dot(row["condition"], row["condition"], row["value"], row["rating"]) for row in points.to_dicts()]
+    found = report.correlations
+    pearson = [] if found is None else found.filter(level="all", measure=measure, method="pearson").to_dicts()
+    return (
+        Figure(
+            name="ratings",
+            title="Score and rating",
+            subtitle=f"{heading} · {measure}",
+            label=f"Ratings of {counted(len(dots), 'stimulus', 'stimuli')} against their score by {measure}.",
+            chart=partial(
+                chart_scatter,
+                dots,
+                x_title=measure,
+                y_title="rating",
+                corners={row["condition"]: f"r = {decimal(row['r'])}" for row in pearson},
+            ),
+        ),
+    )
+
+
+def _correlations(report: ReportInput, heading: str) -> Extra | None:
+    if report.correlations is None or report.correlations.is_empty():
+        return None
+    whole = report.correlations.filter(pl.col("level") == "all")
+    return Extra(
+        name="ratings",
+        title="Correlation with ratings",
+        lede="The score of each stimulus against its mean rating, over all stimuli of a condition.",
+        figures=_scatter(report, heading),
+        columns=("Condition", "Measure", "Correlation", "r", "95% interval", "n"),
+        rows=tuple(
+            (
+                row["condition"],
+                row["measure"],
+                row["method"],
+                decimal(row["r"], 3),
+                f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)}",
+                count(row["n"]),
+            )
+            for row in whole.iter_rows(named=True)
+        ),
+    )

@@ -1,0 +1,194 @@
+"""Judgements of finished runs, checked to be comparable: the same measure, the same stimuli."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from felicity.core.errors import BadInput, NotPossible, UnknownName
+from felicity.core.ids import fingerprint
+from felicity.core.schemas import ITEMS
+from felicity.core.units import NATS_PER_BIT
+from felicity.run.evaluate import Run, read_run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """Judgements by name, of a model or of a measure, and what they have in common.
+
+    measure: the measure that all are judged by; None if the measures themselves are compared.
+    unchecked: names of the runs whose stimuli have no texts to compare, as in replayed numbers.
+    """
+
+    frames: Mapping[str, pl.DataFrame]
+    measure: str | None
+    unchecked: tuple[str, ...] = ()
+
+    def stack(self) -> pl.DataFrame:
+        """One table with a column `model`."""
+        parts = [frame.with_columns(pl.lit(name).alias("model")) for name, frame in self.frames.items()]
+        return pl.concat(parts, how="diagonal_relaxed")
+
+
+def read_answers(paths: Sequence[Path], *, measure: str | None = None) -> Answers:
+    """Judgements of runs on the same items; of a single run, by each of its measures.
+
+    Without `measure`, all runs are judged by the main measure of the first run that has one all share.
+
+    Raises BadInput if the runs are not of the same stimuli, UnknownName for a measure that a run
+    lacks, NotPossible if no measure is shared or one run has nothing to compare.
+    """
+    runs = name_runs(paths)
+    if len(runs) == 1:
+        return _between_measures(*runs.items())
+    chosen = choose_measure(runs, measure)
+    unchecked = refuse_other_items(runs)
+    frames = {name: judgements_by(run, chosen) for name, run in runs.items()}
+    return Answers(frames=frames, measure=chosen, unchecked=unchecked)
+
+
+def name_runs(paths: Sequence[Path]) -> dict[str, Run]:
+    """Runs by the name of their model, or by folder if two have the same model.
+
+    Raises BadInput if a run is named twice.
+    """
+    runs = [read_run(path) for path in paths]
+    models = [str(run.manifest["model"].get("name")) for run in runs]
+    names = models if len(set(models)) == len(models) else [str(path) for path in paths]
+    if len(set(names)) < len(names):
+        raise BadInput("A run is named twice; compare different runs.")
+    return dict(zip(names, runs, strict=True))
+
+
+def list_measures(run: Run) -> list[str]:
+    """The measures that a run is judged by, the main one first."""
+    judged = run["judgements"]["measure"].unique(maintain_order=True).to_list()
+    asked = [name for name in run.manifest.get("measures", []) if name in judged]
+    return [*asked, *(name for name in judged if name not in asked)]
+
+
+def choose_measure(runs: Mapping[str, Run], measure: str | None) -> str:
+    """The measure to compare runs by.
+
+    Raises UnknownName if a run lacks the requested one, NotPossible if no measure is shared.
+    """
+    known = {name: list_measures(run) for name, run in runs.items()}
+    if measure is not None:
+        for name, measures in known.items():
+            if measure not in measures:
+                raise UnknownName("measure", measure, measures, where=name)
+        return measure
+    first, *others = known.values()
+    shared = [name for name in first if all(name in measures for measures in others)]
+    if not shared:
+        have = "; ".join(f"{name} has {', '.join(measures)}" for name, measures in known.items())
+        raise NotPossible(
+            f"No measure is shared by all runs: {have}. Run them again with a common --measure."
+        )
+    return shared[0]
+
+
+def judgements_by(run: Run, measure: str | None = None) -> pl.DataFrame:
+    """A run's judgements by one measure, by default its main one, with the columns of its items.
+
+    Raises UnknownName.
+    """
+    known = list_measures(run)
+    if measure is not None and measure not in known:
+        raise UnknownName("measure", measure, known)
+    return run["judgements"].filter(pl.col("measure") == (measure or known[0]))
+
+
+def analysis_table(paths: Sequence[Path], response: str, *, measure: str | None = None) -> pl.DataFrame:
+    """The table of one or several runs that holds `response`, for a regression.
+
+    Judgements (one row per item) where they have that column, else stimuli (one row per condition) with
+    their measures, `surprisal` in bits and every further column that the stimuli came with. Several runs
+    are stacked, with a column `model`.
+
+    Raises UnknownName if neither has it.
+    """
+    runs = name_runs(paths)
+    chosen = choose_measure(runs, measure)
+    refuse_other_items(runs)
+    judged = {name: _with_item_columns(run, judgements_by(run, chosen)) for name, run in runs.items()}
+    first = next(iter(judged.values()))
+    if response in first.columns:
+        return Answers(frames=judged, measure=chosen).stack()
+    stimuli = {name: stimuli_table(run) for name, run in runs.items()}
+    if response not in next(iter(stimuli.values())).columns:
+        known = [*first.columns, *next(iter(stimuli.values())).columns]
+        raise UnknownName("column", response, known, where=str(paths[0]))
+    return Answers(frames=stimuli, measure=None).stack()
+
+
+def stimuli_table(run: Run) -> pl.DataFrame:
+    """One row per stimulus: its columns, each measure, and its surprisal in bits where lp is known."""
+    wide = run["scores"].pivot("measure", index="request", values="value", aggregate_function="first")
+    asked = run["requests"].select("request", "item", "condition")
+    scored = asked.join(wide, on="request", maintain_order="left").drop("request")
+    table = run["items"].join(scored, on=["item", "condition"], how="left", maintain_order="left")
+    if "lp" in table.columns and "surprisal" not in table.columns:
+        table = table.with_columns((-pl.col("lp") / NATS_PER_BIT).alias("surprisal"))
+    return table
+
+
+def _with_item_columns(run: Run, judged: pl.DataFrame) -> pl.DataFrame:
+    """Judgements with those further columns of the stimuli that are the same for a whole item."""
+    items = run["items"]
+    extra = [name for name in items.columns if name not in ITEMS and name not in judged.columns]
+    same = [
+        name for name in extra if not items[name].dtype.is_nested() and _constant_within(items, "item", name)
+    ]
+    if not same:
+        return judged
+    return judged.join(
+        items.select("item", *same).unique("item", maintain_order=True), on="item", maintain_order="left"
+    )
+
+
+def _constant_within(items: pl.DataFrame, group: str, name: str) -> bool:
+    return bool((items.group_by(group).agg(pl.col(name).n_unique())[name] == 1).all())
+
+
+def refuse_other_items(runs: Mapping[str, Run]) -> tuple[str, ...]:
+    """Refuse runs with different texts for the same item; returns the runs that have no texts.
+
+    Raises BadInput naming the first item that differs.
+    """
+    digests = {name: _digest_items(run) for name, run in runs.items()}
+    unchecked = tuple(name for name, table in digests.items() if not table)
+    checked = {name: table for name, table in digests.items() if table}
+    if len(checked) < 2:
+        return unchecked
+    (first, mine), *others = checked.items()
+    for name, theirs in others:
+        for item, digest in mine.items():
+            if item in theirs and theirs[item] != digest:
+                raise BadInput(
+                    f"Item '{item}' is not the same in {first} and {name}: its texts differ; compare runs of "
+                    "the same stimuli."
+                )
+    return unchecked
+
+
+def _digest_items(run: Run) -> dict[str, str]:
+    items = run["items"]
+    if not (items["text"].str.len_chars() > 0).any():
+        return {}
+    columns = [name for name in ("condition", "text", "context_text") if name in items.columns]
+    digests = {}
+    for (item,), part in items.group_by("item", maintain_order=True):
+        digests[str(item)] = fingerprint(sorted(list(map(str, row)) for row in part.select(columns).rows()))
+    return digests
+
+
+def _between_measures(named: tuple[str, Run]) -> Answers:
+    name, run = named
+    measures = list_measures(run)
+    if len(measures) < 2:
+        raise NotPossible(
+            f"{name} is judged by one measure only ({measures[0]}); give two runs, or add one with --measure."
+        )
+    return Answers(frames={each: judgements_by(run, each) for each in measures}, measure=None)

@@ -1,0 +1,329 @@
+"""The pipeline of every study: requests, audit, scores, precision, measures, judgements, estimates.
+
+A study says what is scored and how it is judged (`Plan`); `carry_out` does it in a run folder, resuming if
+necessary. `judge_tokens` is the second half, from stored tokens on, and needs no model; `write_verdicts`
+is the last step, where replayed numbers enter.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from felicity.core.contrasts import PAIR, Contrast
+from felicity.core.errors import NotPossible
+from felicity.core.progress import Progress, share_progress
+from felicity.core.schemas import SCORES, TOKENS
+from felicity.design import build_prompts
+from felicity.measures import MEASURES, Unigram, needs_unigram, score_measures
+from felicity.run.audit import audit_requests, refuse_overlong
+from felicity.run.folder import EXTRAS, RunFolder
+from felicity.run.manifest import build_manifest, describe_change, differs, refuse_other_run
+from felicity.run.model import Model
+from felicity.run.precision import Noise
+from felicity.run.rules import RULES, Case, Verdicts, refuse_impossible
+from felicity.run.scoring import SCORING, read_mixed
+from felicity.run.steps import K, find_frames, fix_pending, forget_pending, read_cloze, settle_run
+from felicity.stats import estimate_accuracy
+
+# A table of unigram counts that lacks more of a run's tokens than this was counted with another tokenizer.
+UNSEEN_LIMIT = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run scores and how it judges.
+
+    dataset: its name. stimuli: the dataset's stimuli, which the manifest describes. items: the stimuli
+        as they are judged; a study may count an item in each of its contexts as an item of its own.
+    requests, contexts: what is scored, and the texts of the contexts.
+    stages: columns `request` and `stage`, if the work is divided into stages, in the order of the table.
+    audited: the requests that the audit covers, if not all; findings: rows of AUDIT known
+        in advance.
+    rule, measures, contrasts, unigram, targets, change: how it is judged. unseen_limit: the share of
+        tokens that the unigram table may lack. also: measures that are scored
+        but not judged.
+    collect: converts verdicts and scores to the tables that are written.
+    tables: further tables for the folder. estimated: whether accuracies are estimated.
+    """
+
+    dataset: str
+    stimuli: pl.DataFrame
+    items: pl.DataFrame
+    requests: pl.DataFrame
+    contexts: pl.DataFrame
+    rule: str
+    measures: tuple[str, ...]
+    seed: int
+    options: dict[str, Any]
+    stages: pl.DataFrame | None = None
+    audited: pl.DataFrame | None = None
+    findings: pl.DataFrame | None = None
+    contrasts: tuple[Contrast, ...] = (PAIR,)
+    unigram: Unigram | None = None
+    unseen_limit: float = UNSEEN_LIMIT
+    targets: tuple[str, ...] = ()
+    change: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    collect: Callable[[Verdicts, pl.DataFrame], Verdicts] | None = None
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    estimated: bool = True
+
+    def case(self, measures: tuple[str, ...], noise: Noise) -> Case:
+        """The input of the rule."""
+        return Case(
+            items=self.items,
+            requests=self.requests,
+            measures=measures,
+            noise=noise,
+            contrasts=self.contrasts,
+            unigram=self.unigram,
+        )
+
+
+def carry_out(
+    lm: Model,
+    plan: Plan,
+    folder: RunFolder,
+    *,
+    progress: Progress | None = None,
+    on_audit: Callable[[pl.DataFrame], None] | None = None,
+    on_pending: Callable[[Mapping[str, pl.DataFrame]], int] | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Carry out the plan, resuming the run in the folder.
+
+    on_pending: called with what is still to be scored, stage by stage; it may score some
+    itself, and returns how many texts. overwrite: replace a run of other stimuli; cached scores are reused.
+
+    Raises BadInput if the folder contains another run or a text is too long for the model, NotPossible
+    if the model does not support the rule.
+    """
+    lm = lm.choose_precision(exact=RULES[plan.rule].exact)
+    refuse_impossible(plan.rule, lm.info, exact=lm.exact is lm)
+    manifest = _begin(lm, plan, folder, overwrite=overwrite)
+    audit = _audit(lm, plan)
+    if on_audit:
+        on_audit(audit)
+    folder.write_manifest(manifest)
+    for name, table in ({**plan.tables, "audit": audit}).items():
+        folder.write(name, table)
+    prompts = build_prompts(plan.requests, plan.contexts)
+    stages = {name: fix_pending(lm, folder, part, step=step) for name, step, part in _stages(plan, prompts)}
+    frames = find_frames(plan.items) if "fill" in RULES[plan.rule].needs else []
+    scored = on_pending(stages) if on_pending else 0
+    noted = _note_reading(lm, manifest, folder, share_progress(progress, after=len(frames)))
+    scored += _score_stages(lm, stages, noted)
+    manifest["scored"] = {"texts": len(prompts), "now": scored}
+    _take_notes(manifest, lm)
+    case = plan.case(tuple(manifest["measures"]), Noise(rough=lm.info.noise))
+    if lm.exact is not lm:
+        settled, noise = settle_run(lm, folder, prompts, case, RULES[plan.rule], seed=plan.seed)
+        manifest["precision"] = {"dtype": lm.info.dtype} | settled.as_dict()
+        case = replace(case, noise=noise)
+    if frames:
+        before = sum(len(part) for part in stages.values())
+        filled = lm.fill_all(frames, k=K, progress=share_progress(progress, before=before))
+        fillers = read_cloze(lm, plan.items)
+        case = replace(case, fillers=fillers, targets=plan.targets, change=plan.change)
+        dropped = int(fillers["dropped"].sum())
+        manifest["fill"] = {"k": K, "frames": len(frames), "now": filled, "tokens_dropped": dropped}
+    folder.write_parts("tokens", TOKENS, read_mixed(lm.read, prompts, lm.exact.read, case.noise.exact))
+    judge_tokens(folder, manifest, plan, case)
+    forget_pending(folder)
+
+
+def judge_tokens(folder: RunFolder, manifest: dict[str, Any], plan: Plan, case: Case) -> None:
+    """From stored tokens to estimates, without the model; marks the run as finished in the manifest."""
+    rule = RULES[plan.rule]
+    read = partial(folder.read_parts, "tokens")
+    if plan.unigram:
+        manifest = manifest | {
+            "unigram_unseen_tokens": _count_unseen(plan.unigram, plan.unseen_limit, read())
+        }
+    folder.write_parts("scores", SCORES, _score(plan, case, read))
+    scores = folder.read("scores")
+    verdicts = rule.judge(case, scores.filter(pl.col("measure").is_in(case.measures)), read)
+    if plan.collect:
+        verdicts = plan.collect(verdicts, scores)
+    write_verdicts(folder, verdicts, seed=plan.seed, estimated=plan.estimated)
+    folder.finish(manifest)
+
+
+def write_verdicts(
+    folder: RunFolder,
+    verdicts: Verdicts,
+    *,
+    seed: int,
+    estimates: pl.DataFrame | None = None,
+    estimated: bool = True,
+) -> None:
+    """Write judgements and estimates, and remove tables that another rule may have left.
+
+    estimates: if they are already known.
+
+    Raises NotPossible if nothing was judged.
+    """
+    if verdicts.judgements.is_empty():
+        raise NotPossible(
+            "None of these items can be judged: no prediction applies to them, or all ratings are equal; use "
+            "more suites."
+        )
+    folder.write("judgements", verdicts.judgements)
+    tables = dict(verdicts.tables)
+    if verdicts.predictions is not None:
+        tables["predictions"] = verdicts.predictions
+    for name in EXTRAS:
+        if name in tables:
+            folder.write(name, tables[name])
+        else:
+            folder.file(name).unlink(missing_ok=True)
+    if estimated:
+        folder.write("estimates", estimate_verdicts(verdicts, seed=seed) if estimates is None else estimates)
+
+
+def estimate_verdicts(verdicts: Verdicts, *, seed: int) -> pl.DataFrame:
+    """Accuracy overall, by phenomenon, by suite, and of every single prediction."""
+    estimates = estimate_accuracy(verdicts.judgements, seed=seed)
+    if verdicts.predictions is None:
+        return estimates
+    by_rule = verdicts.predictions.with_columns(pl.col("rule").alias("phenomenon"))
+    single = estimate_accuracy(by_rule, seed=seed).filter(pl.col("level") == "phenomenon")
+    return pl.concat([estimates, single.with_columns(pl.lit("prediction").alias("level"))])
+
+
+def _note_reading(
+    lm: Model, manifest: dict[str, Any], folder: RunFolder, progress: Progress | None
+) -> Progress:
+    """Progress that also writes the engine's notes to the manifest as soon as they are known.
+
+    After a kill, the rest of the run may need no model; the manifest still says how it was scored.
+    """
+    known = False
+
+    def note(step: str, done: int, total: int) -> None:
+        nonlocal known
+        if not known and lm.info.notes != manifest["model"]["notes"]:
+            known = True
+            _take_notes(manifest, lm)
+            folder.write_manifest(manifest)
+        if progress:
+            progress(step, done, total)
+
+    return note
+
+
+def _take_notes(manifest: dict[str, Any], lm: Model) -> None:
+    notes = manifest["model"].get("notes", {}) | lm.info.notes
+    manifest["model"] |= lm.info.as_dict() | {"notes": notes}
+
+
+def _begin(lm: Model, plan: Plan, folder: RunFolder, *, overwrite: bool) -> dict[str, Any]:
+    """The manifest of the run, continuing the one in the folder, if any."""
+    manifest = build_manifest(
+        dataset=plan.dataset,
+        items=plan.stimuli,
+        info=lm.info,
+        spec=lm.spec,
+        measures=list(plan.measures),
+        options=plan.options,
+    )
+    if lm.dtype:
+        manifest["dtype"] = lm.dtype.as_dict()
+    folder.prepare()
+    if folder.has_manifest():
+        old = folder.read_manifest()
+        if overwrite and differs(old, manifest):
+            folder.clear()
+            return manifest
+        refuse_other_run(old, manifest, str(folder.path), changed=_describe_change(folder, plan.stimuli))
+        manifest["created"] = old.get("created", manifest["created"])
+        manifest["command"] = manifest["command"] or old.get("command", "")
+        if isinstance(old["model"].get("notes"), dict):
+            manifest["model"]["notes"] = old["model"]["notes"] | manifest["model"]["notes"]
+        manifest["measures"] = _keep_measures(manifest, old, folder, counted=plan.unigram is not None)
+    return manifest
+
+
+def _describe_change(folder: RunFolder, stimuli: pl.DataFrame) -> str:
+    """How the stimuli differ from those of the folder's run, if it has kept them."""
+    path = folder.file("items")
+    return describe_change(folder.read_file(path), stimuli) if path.exists() else ""
+
+
+def _keep_measures(
+    new: dict[str, Any], old: dict[str, Any], folder: RunFolder, *, counted: bool
+) -> list[str]:
+    """The measures that the folder already has, then the requested ones; the main one does not change.
+
+    Raises NotPossible if an old one needs unigram counts that were not given again.
+    """
+    kept = old.get("measures", [])
+    lost = [name for name in kept if name not in new["measures"]]
+    needy = needs_unigram([name for name in lost if name in MEASURES])
+    if needy and not counted:
+        raise NotPossible(
+            f"{folder.path} has '{needy[0]}' too, which would be lost; pass its --unigram table again, or "
+            "choose another folder with -o."
+        )
+    return [*kept, *(name for name in new["measures"] if name not in kept)]
+
+
+def _audit(lm: Model, plan: Plan) -> pl.DataFrame:
+    """What could bias the result; a text that is too long for the model is refused here."""
+    requests = plan.requests if plan.audited is None else plan.audited
+    encodings = lm.engine.encode(build_prompts(requests, plan.contexts))
+    refuse_overlong(requests, encodings, model=lm.info.name, window=lm.info.window)
+    compared = plan.contrasts if RULES[plan.rule].compares else ()
+    found = audit_requests(requests, encodings, items=plan.stimuli, contrasts=compared)
+    return found if plan.findings is None else pl.concat([found, plan.findings])
+
+
+def _stages(plan: Plan, prompts: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
+    """Name, suffix of the pending file, and prompts of every stage."""
+    if plan.stages is None:
+        yield SCORING, "", prompts
+        return
+    staged = prompts.join(plan.stages, on="request", maintain_order="left")
+    for number, ((name,), part) in enumerate(staged.group_by("stage", maintain_order=True)):
+        yield str(name), f"-{number}", part.drop("stage")
+
+
+def _score_stages(lm: Model, stages: Mapping[str, pl.DataFrame], progress: Progress | None) -> int:
+    total = sum(len(pending) for pending in stages.values())
+    done = scored = 0
+    for name, pending in stages.items():
+        left = total - done - len(pending)
+        scored += lm.score_all(pending, step=name, progress=share_progress(progress, before=done, after=left))
+        done += len(pending)
+    return scored
+
+
+def _count_unseen(unigram: Unigram, limit: float, parts: Iterator[pl.DataFrame]) -> int:
+    """How many tokens have no count.
+
+    Raises NotPossible if these are more than the limit: the counts are those of another tokenizer.
+    """
+    unseen = total = 0
+    for part in parts:
+        tokens = part["tokens"].explode(empty_as_null=False)
+        unseen += unigram.unseen(tokens)
+        total += len(tokens)
+    if total and unseen / total > limit:
+        raise NotPossible(
+            f"The unigram table lacks {unseen:,} of {total:,} tokens, so it was counted with another "
+            "tokenizer; count again with `felicity count CORPUS.txt -m MODEL`, or allow a larger share with "
+            "--unseen."
+        )
+    return unseen
+
+
+def _score(plan: Plan, case: Case, read: Callable[[], Iterator[pl.DataFrame]]) -> Iterator[pl.DataFrame]:
+    """The measures that are judged, then the others."""
+    yield from RULES[plan.rule].score(case, read())
+    also = tuple(name for name in plan.also if name not in case.measures)
+    if also:
+        for tokens in read():
+            yield score_measures(tokens, also, noise=case.noise.of(tokens["request"])).scores

@@ -1,0 +1,259 @@
+"""Human ratings: upper bounds of correlation, reliability of raters, and cleaning with a report.
+
+The cleaning steps of Lau et al. (2020) for crowd ratings, each a function from ratings to ratings, run in one
+order and reported in one table. The rules are not idempotent (dropping outliers makes new ones), so
+cleaning marks its output, and ratings cleaned before are refused.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from felicity.core.errors import BadInput, UnknownName
+from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, level_codes
+
+Method = Literal["pearson", "spearman"]
+CLEANED = "cleaned"
+
+
+def one_against_rest(
+    ratings: Sequence[Sequence[float]], *, trials: int = 1_000, seed: int = 0, method: Method = "pearson"
+) -> pl.DataFrame:
+    """UB1: one row with the mean correlation, its SD over trials, items and trials.
+
+    ratings: the ratings of each item. Raises BadInput if an item has fewer than two.
+    """
+    values, item, size = _lay_out(ratings)
+    rng = np.random.default_rng(seed)
+    starts = np.cumsum(size) - size
+    totals = np.bincount(item, values)
+    found = []
+    for _ in range(trials):
+        chosen = values[starts + rng.integers(0, size)]
+        found.append(_correlation(chosen, (totals - chosen) / (size - 1), method))
+    return _summary(found, len(size))
+
+
+def half_against_half(
+    ratings: Sequence[Sequence[float]], *, trials: int = 1_000, seed: int = 0, method: Method = "pearson"
+) -> pl.DataFrame:
+    """UB2: one row with the mean correlation of random halves, its SD over trials, items and trials.
+
+    With an odd number of ratings the second half is larger by one.
+    """
+    values, item, size = _lay_out(ratings)
+    rng = np.random.default_rng(seed)
+    starts = np.cumsum(size) - size
+    totals = np.bincount(item, values)
+    half = size // 2
+    found = []
+    for _ in range(trials):
+        order = np.lexsort((rng.random(len(values)), item))
+        in_first = np.arange(len(values)) - starts[item] < half[item]
+        first = np.bincount(item, values[order] * in_first)
+        found.append(_correlation(first / half, (totals - first) / (size - half), method))
+    return _summary(found, len(size))
+
+
+def leave_one_out_reliability(
+    frame: Frame,
+    *,
+    rater: str = "rater",
+    item: str = "item",
+    rating: str = "rating",
+    method: Method = "spearman",
+    cutoff: float | None = None,
+) -> pl.DataFrame:
+    """One row per rater: n, reliability (correlation with the mean of the others on the same items).
+
+    reliability is null for a rater who never varies or shares fewer than three items. With a cutoff
+    there is a column `kept`.
+    """
+    table = as_polars(frame)
+    names = {"rater": rater, "item": item, "rating": rating}
+    data = pl.DataFrame({new: column(table, old) for new, old in names.items()})
+    if data.select(pl.struct("rater", "item").is_duplicated().any()).item():
+        raise BadInput("A rater has rated the same item twice; keep one rating of each.")
+    own = pl.col("rating").cast(pl.Float64)
+    others = (own.sum().over("item") - own) / (pl.len().over("item") - 1)
+    shared = data.with_columns(others.alias("others")).filter(pl.len().over("item") > 1)
+    rows = []
+    for (name,), part in shared.group_by("rater", maintain_order=True):
+        mine, theirs = part["rating"].cast(pl.Float64).to_numpy(), part["others"].to_numpy()
+        usable = len(mine) > 2 and np.ptp(mine) > 0 and np.ptp(theirs) > 0
+        rows.append(
+            {
+                "rater": name,
+                "n": len(mine),
+                "reliability": _correlation(mine, theirs, method) if usable else None,
+            }
+        )
+    if not rows:
+        raise BadInput("No two raters share an item, so reliability cannot be computed.")
+    out = pl.DataFrame(rows, infer_schema_length=None)
+    if cutoff is None:
+        return out
+    return out.with_columns((pl.col("reliability").fill_null(-1.0) >= cutoff).alias("kept"))
+
+
+def _lay_out(ratings: Sequence[Sequence[float]]) -> tuple[Vector, Codes, Codes]:
+    size = np.array([len(own) for own in ratings], dtype=np.int64)
+    if len(size) < 3:
+        raise BadInput(f"{len(size)} items are too few for a correlation over items; at least 3 are needed.")
+    if size.min() < 2:
+        raise BadInput(
+            f"Item {int(np.argmin(size))} has {size.min()} ratings; an upper bound needs at least two each."
+        )
+    values = np.concatenate([np.asarray(own, dtype=np.float64) for own in ratings])
+    if not np.isfinite(values).all():
+        raise BadInput("A rating is NaN; drop it first.")
+    return values, np.repeat(np.arange(len(size)), size), size
+
+
+def _correlation(a: Vector, b: Vector, method: Method) -> float:
+    if method not in ("pearson", "spearman"):
+        raise UnknownName("correlation", str(method), ("pearson", "spearman"))
+    if method == "spearman":
+        a, b = stats.rankdata(a), stats.rankdata(b)
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+def _summary(found: list[float], items: int) -> pl.DataFrame:
+    return pl.DataFrame(
+        [{"r": float(np.mean(found)), "sd": float(np.std(found)), "items": items, "trials": len(found)}]
+    )
+
+
+def ratings_by_item(frame: Frame, *, item: str = "item", rating: str = "rating") -> list[list[float]]:
+    """The ratings of each item, from one row per answer, items in sorted order."""
+    table = as_polars(frame)
+    codes, _ = level_codes(column(table, item))
+    data = pl.DataFrame({"code": codes, "rating": column(table, rating).cast(pl.Float64)})
+    return data.group_by("code").agg("rating").sort("code")["rating"].to_list()
+
+
+Step = Callable[[pl.DataFrame], pl.DataFrame]
+
+
+@dataclass(frozen=True)
+class CleanedRatings:
+    """The ratings left, and per step: raters and ratings before, dropped and changed."""
+
+    ratings: pl.DataFrame
+    steps: pl.DataFrame
+
+
+def clean_ratings(
+    frame: Frame,
+    *,
+    control: str | None = None,
+    least_control: float = 3.0,
+    check: str | None = None,
+    calibrate: float | None = 1.0,
+    outliers: float | None = 2.0,
+) -> CleanedRatings:
+    """Clean one row per answer, with columns rater, item, rating.
+
+    control: a true/false column of items that everybody should rate high (originals among machine
+        translations); raters whose mean on them is below `least_control` are dropped.
+    check: a true/false column of attention checks passed; raters with any failure are dropped.
+    calibrate: raters whose mean is further than this from the mean of all raters' means are shifted
+        by as much towards it (Lau et al. shift by 1.0); None leaves them.
+    outliers: ratings further than this many standard deviations from their item's mean are dropped;
+        None keeps them.
+
+    Raises BadInput for ratings cleaned before, gaps, double answers, and when nothing is left.
+    """
+    table = as_polars(frame)
+    if CLEANED in table.columns:
+        raise BadInput(
+            "These ratings are already cleaned, and cleaning twice would drop more; use the original ratings."
+        )
+    for name in ("rater", "item", "rating", *filter(None, (control, check))):
+        column(table, name)
+    if table.select(pl.struct("rater", "item").is_duplicated().any()).item():
+        raise BadInput("A rater has rated the same item twice; keep one rating of each.")
+    data = table.with_columns(pl.col("rating").cast(pl.Float64))
+    steps: list[tuple[str, Step]] = []
+    if control is not None:
+        steps.append((f"raters below {least_control:g} on controls", drop_careless(control, least_control)))
+    if check is not None:
+        steps.append(("raters who failed a check", drop_failed(check)))
+    if calibrate is not None:
+        steps.append((f"raters shifted by {calibrate:g}", calibrate_raters(calibrate)))
+    if outliers is not None:
+        steps.append((f"ratings beyond {outliers:g} SD of their item", drop_outliers(outliers)))
+    rows = []
+    for name, step in steps:
+        after = step(data)
+        rows.append(_count(name, data, after))
+        if not after.height:
+            raise BadInput(f"No ratings are left after the step '{name}'; check its column or its bound.")
+        data = after
+    schema = {"step": pl.String, "raters": pl.Int64, "ratings": pl.Int64}
+    schema |= {"raters_dropped": pl.Int64, "ratings_dropped": pl.Int64, "ratings_changed": pl.Int64}
+    return CleanedRatings(data.with_columns(pl.lit(True).alias(CLEANED)), pl.DataFrame(rows, schema=schema))
+
+
+def drop_careless(control: str, least: float) -> Step:
+    """A step that drops raters whose mean on control items is below `least`."""
+    own = pl.col("rating").filter(pl.col(control).cast(pl.Boolean)).mean().over("rater")
+    return lambda data: data.filter(own.fill_null(least) >= least)
+
+
+def drop_failed(check: str) -> Step:
+    """A step that drops raters who failed any check."""
+    return lambda data: data.filter(pl.col(check).cast(pl.Boolean).all().over("rater"))
+
+
+def calibrate_raters(bound: float) -> Step:
+    """A step that shifts raters by `bound` whose mean is more than `bound` from the mean of means."""
+
+    def step(data: pl.DataFrame) -> pl.DataFrame:
+        means = data.group_by("rater").agg(pl.col("rating").mean())
+        centre = means["rating"].mean()
+        gap = pl.col("rating").mean().over("rater") - centre
+        shift = pl.when(gap > bound).then(-bound).when(gap < -bound).then(bound).otherwise(0.0)
+        return data.with_columns(pl.col("rating") + shift)
+
+    return step
+
+
+def drop_outliers(bound: float) -> Step:
+    """A step that drops ratings more than `bound` standard deviations from their item's mean."""
+    gap = (pl.col("rating") - pl.col("rating").mean().over("item")).abs()
+    # The standard deviation of these ratings, not an estimate for a population.
+    sd = pl.col("rating").std(ddof=0).over("item")
+    return lambda data: data.filter(gap <= bound * sd)
+
+
+def standardize_raters(frame: Frame) -> pl.DataFrame:
+    """The ratings with a column z: in standard deviations of their own rater.
+
+    Raises BadInput naming a rater who never varies.
+    """
+    table = as_polars(frame)
+    for name in ("rater", "rating"):
+        column(table, name)
+    own = pl.col("rating").cast(pl.Float64)
+    flat = table.group_by("rater").agg(own.std().alias("sd")).filter(pl.col("sd").fill_null(0.0) == 0.0)
+    if flat.height:
+        raise BadInput(f"Rater '{flat['rater'][0]}' gives one rating throughout; drop this rater first.")
+    return table.with_columns(((own - own.mean().over("rater")) / own.std().over("rater")).alias("z"))
+
+
+def _count(name: str, before: pl.DataFrame, after: pl.DataFrame) -> dict[str, object]:
+    keys = ["rater", "item"]
+    joined = after.select(*keys, "rating").join(before.select(*keys, pl.col("rating").alias("was")), on=keys)
+    return {
+        "step": name,
+        "raters": before["rater"].n_unique(),
+        "ratings": before.height,
+        "raters_dropped": before["rater"].n_unique() - after["rater"].n_unique(),
+        "ratings_dropped": before.height - after.height,
+        "ratings_changed": joined.filter(pl.col("rating") != pl.col("was")).height,
+    }

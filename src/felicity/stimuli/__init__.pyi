@@ -1,0 +1,4 @@
+from .items import Pair as Pair
+from .items import read_pairs as read_pairs
+from .items import split_target as split_target
+from .items import write_items as write_items

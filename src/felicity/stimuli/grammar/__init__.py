@@ -1,0 +1,36 @@
+"""A grammar of flat feature structures: notation, unification, phrase rules, and realization as English."""
+
+from felicity.stimuli.grammar.features import Atoms, Bindings, Features, Other, Term, Var
+from felicity.stimuli.grammar.notation import (
+    Node,
+    Place,
+    Vocabulary,
+    read_features,
+    read_structure,
+    with_words,
+)
+from felicity.stimuli.grammar.realization import choose_article, join_words, realize
+from felicity.stimuli.grammar.rules import Grammar, Leaf, Rule, find_line, read_grammar
+
+__all__ = [
+    "Atoms",
+    "Bindings",
+    "Features",
+    "Grammar",
+    "Leaf",
+    "Node",
+    "Other",
+    "Place",
+    "Rule",
+    "Term",
+    "Var",
+    "Vocabulary",
+    "choose_article",
+    "find_line",
+    "join_words",
+    "read_features",
+    "read_grammar",
+    "read_structure",
+    "realize",
+    "with_words",
+]

@@ -1,0 +1,100 @@
+"""The page about token-length bias: splits, accuracies within them, and curves by difference in length."""
+
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+
+from felicity.report import Extra, Figure, count, percent, write_sections
+from felicity.report.charts import MOST_SERIES, Point, chart_lines
+
+SPLITS = ("A=U", "A>U", "A<U")
+EVERYTHING = "all"
+# Differences with fewer pairs than this are not drawn.
+FEWEST = 5
+
+
+def write_bias_page(dataset: str, splits: pl.DataFrame, curves: pl.DataFrame, folder: Path) -> Path:
+    """Write report.html and the curves as files into `folder`; returns the page's path."""
+    return write_sections(
+        [_overall(splits), *_curves(curves, dataset), _suites(splits)],
+        folder / "report.html",
+        eyebrow="felicity bias",
+        title="Token-length bias",
+        subject=dataset,
+        meta="A is the acceptable sentence, U the unacceptable one; lengths in each model's own tokens.",
+    )
+
+
+def _overall(splits: pl.DataFrame) -> Extra:
+    return Extra(
+        name="splits",
+        title="Splits",
+        lede="The number of pairs in each split, and the share judged right, with 95% "
+        "intervals. N/A: no pair.",
+        columns=("Model", "Measure", *SPLITS),
+        rows=tuple(_rows(splits.filter(pl.col("suite") == EVERYTHING), suite=False)),
+    )
+
+
+def _suites(splits: pl.DataFrame) -> Extra:
+    return Extra(
+        name="suites",
+        title="By suite",
+        lede="The same for every suite.",
+        columns=("Suite", "Model", "Measure", *SPLITS),
+        rows=tuple(_rows(splits.filter(pl.col("suite") != EVERYTHING), suite=True)),
+    )
+
+
+def _rows(splits: pl.DataFrame, *, suite: bool) -> list[tuple[str, ...]]:
+    keys = ["suite", "model", "measure"]
+    rows = []
+    for (name, model, measure), part in splits.group_by(keys, maintain_order=True):
+        cells = {cell["split"]: _cell(cell) for cell in part.iter_rows(named=True)}
+        first = (str(name),) if suite else ()
+        rows.append((*first, str(model), str(measure or "–"), *(cells[split] for split in SPLITS)))
+    return rows
+
+
+def _cell(cell: dict[str, object]) -> str:
+    n = count(int(str(cell["n"])))
+    if cell["accuracy"] is None:
+        return f"n {n}" if cell["measure"] is None else f"N/A, n {n}"
+    low, high = (percent(float(str(cell[name]))) for name in ("low", "high"))
+    return f"{percent(float(str(cell['accuracy'])))} ({low}–{high}), n {n}"
+
+
+def _curves(curves: pl.DataFrame, dataset: str) -> list[Extra]:
+    kept = curves.filter(pl.col("n") >= FEWEST)
+    figures = []
+    for (model,), part in kept.group_by("model", maintain_order=True):
+        measures = part["measure"].unique(maintain_order=True).to_list()[:MOST_SERIES]
+        points = [
+            Point(
+                row["measure"], row["difference"], *(100 * row[name] for name in ("accuracy", "low", "high"))
+            )
+            for row in part.filter(pl.col("measure").is_in(measures)).iter_rows(named=True)
+        ]
+        figures.append(
+            Figure(
+                name=f"curve_{model}",
+                title=f"Accuracy by difference in length: {model}",
+                subtitle=dataset,
+                label=f"Accuracy of {model} by tokens of A minus tokens of U, for {', '.join(measures)}.",
+                chart=partial(
+                    chart_lines,
+                    points,
+                    x_title="tokens of A minus tokens of U",
+                    y_title="accuracy (%)",
+                    level=50,
+                ),
+            )
+        )
+    if not figures:
+        return []
+    lede = (
+        f"Accuracy by the difference in tokens, for differences with at least {FEWEST} pairs. A measure "
+        "that is not biased by length gives a horizontal line."
+    )
+    return [Extra(name="curves", title="By difference in length", lede=lede, figures=tuple(figures))]

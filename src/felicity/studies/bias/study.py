@@ -1,0 +1,112 @@
+"""The study of token-length bias: lengths from tokenizers, accuracies from scores, tables and a page."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from felicity.core.errors import BadInput
+from felicity.core.files import replacing
+from felicity.core.progress import Progress
+from felicity.data import Columns, read_dataset, sample_items
+from felicity.engines import has_weights, open_counter
+from felicity.measures import read_unigram
+from felicity.run import Model, RunFolder, carry_out, open_model, plan_run
+from felicity.studies.bias.analysis import CURVE_TABLE, draw_curves, measure_lengths, split_suites
+from felicity.studies.bias.report import write_bias_page
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiasStudy:
+    """Splits and curves; `models` says for each whether it was scored or only its tokenizer was used."""
+
+    dataset: str
+    models: dict[str, str]
+    splits: pl.DataFrame
+    curves: pl.DataFrame
+
+
+def study_bias(
+    dataset: str,
+    specs: Sequence[str],
+    folder: Path,
+    *,
+    measures: Sequence[str] = ("lp",),
+    unigram: Path | None = None,
+    unseen: float = 0.05,
+    columns: Columns | None = None,
+    source: Path | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    score: bool = True,
+    open_one: Callable[[str], Model] = open_model,
+    progress: Progress | None = None,
+) -> BiasStudy:
+    """Split a pair dataset by token length under each model, with accuracies if the model can score.
+
+    The run of each model is kept under `folder`/models. `score=False` uses the tokenizer only, even if
+    there are weights. `open_one` opens a model that is scored, with the user's options.
+
+    Raises BadInput if the dataset is not one of pairs, or a model is named twice.
+    """
+    names = name_models(specs)
+    data = read_dataset(dataset, columns, folder=source)
+    items = sample_items(data.items, sample, seed=seed)
+    counts = read_unigram(unigram) if unigram else None
+    splits, curves = [], []
+    models: dict[str, str] = {}
+    for spec, name in names.items():
+        lengths = measure_lengths(items, open_counter(spec))
+        judged = None
+        if score and has_weights(spec):
+            lm = open_one(spec)
+            options = {"sample": sample, "unigram": str(unigram) if unigram else None}
+            plan = plan_run(
+                data,
+                items,
+                lm,
+                measures=measures,
+                counts=counts,
+                unseen=unseen,
+                seed=seed,
+                options=options,
+            )
+            place = RunFolder(folder / "models" / name.replace("/", "--"))
+            carry_out(lm, plan, place, progress=progress)
+            judged = place.read("judgements").filter(pl.col("measure").is_in(plan.measures))
+        models[name] = "tokenizer only" if judged is None else "scored"
+        splits.append(split_suites(lengths, name, judgements=judged, seed=seed))
+        if judged is not None:
+            curves.append(draw_curves(lengths, name, judged))
+    return BiasStudy(
+        dataset=dataset,
+        models=models,
+        splits=pl.concat(splits),
+        curves=pl.concat(curves) if curves else pl.DataFrame(schema=CURVE_TABLE),
+    )
+
+
+def name_models(specs: Sequence[str]) -> Mapping[str, str]:
+    """The names of the models in the study's tables.
+
+    Raises BadInput if a model is given twice, or two have the same name.
+    """
+    if len(set(specs)) != len(specs):
+        raise BadInput("A model is given twice; give each once.")
+    names = {spec: Path(spec).name if Path(spec).is_dir() else spec for spec in specs}
+    for name in names.values():
+        if list(names.values()).count(name) > 1:
+            raise BadInput(f"Two models are called '{name}'; rename one of the folders.")
+    return names
+
+
+def write_bias(study: BiasStudy, folder: Path) -> list[Path]:
+    """Write splits.csv, curves.csv and report.html with its figure; returns their paths."""
+    written = []
+    for name, table in (("splits", study.splits), ("curves", study.curves)):
+        path = folder / f"{name}.csv"
+        with replacing(path) as part:
+            table.write_csv(part)
+        written.append(path)
+    return [*written, write_bias_page(study.dataset, study.splits, study.curves, folder)]

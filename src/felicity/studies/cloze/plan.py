@@ -1,0 +1,130 @@
+"""What the study asks: which frames, which targets, and which small set a large one extends."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from felicity.core.errors import BadInput, NotPossible
+from felicity.core.ids import fingerprint
+from felicity.data import read_dataset
+from felicity.stimuli import Pair
+
+# The published extensions of Ettinger's sets, and the model that wrote two of them.
+EXTENDS = {
+    "neg_1500_simp_temp": "neg_136_simp",
+    "neg_1500_simp_gen": "neg_136_simp",
+    "role_1500": "role_88",
+}
+WRITTEN_BY = {"neg_1500_simp_gen": "text-davinci-002", "role_1500": "text-davinci-002"}
+# Names under which the same model goes.
+ALIASES = {"text-davinci-002": ("text-davinci-002", "davinci-002", "gpt3", "gpt-3")}
+UNKNOWN_WRITER = ""
+
+
+@dataclass(frozen=True)
+class ClozeSet:
+    """A cloze dataset as the study uses it.
+
+    items: a row per frame, with item, condition, context_text, target, and contrast: the target of the
+    partner, null where it is the same word. targets: conditions whose target is looked for. change: the
+    two conditions between which the likeliest word may change. written_by: the model that wrote it.
+    """
+
+    name: str
+    items: pl.DataFrame
+    targets: tuple[str, ...]
+    change: tuple[str, ...]
+    written_by: str = UNKNOWN_WRITER
+
+    @property
+    def label(self) -> str:
+        """A short name for tables and folders."""
+        path = Path(self.name)
+        return path.parent.name or path.stem if path.stem == "dataset" else path.stem
+
+    @property
+    def key(self) -> str:
+        """The same frames and targets have the same key."""
+        return fingerprint(self.items.select("item", "condition", "context_text", "target").rows())
+
+
+def read_cloze_set(name: str) -> ClozeSet:
+    """A dataset by its name, a cloze file, or the folder of an extension.
+
+    Raises NotPossible where it has no cloze frames.
+    """
+    source = find_file(name)
+    data = read_dataset(source, rule=None if Path(source).suffix else "cloze")
+    if data.rule != "cloze":
+        raise NotPossible(f"'{name}' has no cloze frames; `felicity data show {name}` lists its rules.")
+    wanted = set(data.targets) | set(data.change)
+    rows = data.items.filter(pl.col("condition").is_in(list(wanted))).rename({"text": "target"})
+    rows = rows.with_columns(pl.concat_str("suite", "item", separator="/").alias("item"))
+    partner = dict(zip(data.change, reversed(data.change), strict=True))
+    other = rows.select("item", condition=pl.col("condition").replace(partner), contrast="target")
+    joined = rows.join(other, on=["item", "condition"], how="left", maintain_order="left")
+    same = pl.col("contrast") == pl.col("target")
+    items = joined.with_columns(pl.when(same).then(None).otherwise(pl.col("contrast")).alias("contrast"))
+    kept = [one for one in ("expected",) if one in items.columns]
+    writer = data.items["written_by"][0] if "written_by" in data.items.columns else WRITTEN_BY.get(name)
+    return ClozeSet(
+        name=name,
+        items=items.select("item", "condition", "context_text", "target", "contrast", *kept),
+        targets=tuple(data.targets),
+        change=tuple(data.change),
+        written_by=writer or UNKNOWN_WRITER,
+    )
+
+
+def find_file(name: str) -> str:
+    """The dataset in the folder of an extension; any other name as it is.
+
+    Raises BadInput where the folder has no dataset yet.
+    """
+    path = Path(name)
+    if not path.is_dir():
+        return name
+    if not (path / "dataset.parquet").exists():
+        raise BadInput(
+            f"{name} holds no dataset.parquet; review it first, with `felicity stimuli review {name}`."
+        )
+    return str(path / "dataset.parquet")
+
+
+def read_cloze_pairs(name: str) -> list[Pair]:
+    """The sentences of a cloze dataset in pairs, each frame with its target."""
+    data = read_cloze_set(name)
+    if len(data.change) != 2:
+        raise NotPossible(f"The frames of '{name}' do not come in pairs.")
+    whole = data.items.with_columns(pl.concat_str("context_text", "target", separator=" ").alias("sentence"))
+    pairs = []
+    for (item,), part in whole.group_by("item", maintain_order=True):
+        said = dict(part.select("condition", "sentence").iter_rows())
+        if all(condition in said for condition in data.change):
+            pairs.append(Pair(str(item).rpartition("/")[2], *(said[one] for one in data.change)))
+    return pairs
+
+
+def find_extensions(names: Sequence[str], given: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Small sets and their extensions among the datasets; `given` adds some, written SMALL:LARGE.
+
+    Raises BadInput where one of them is not among the datasets.
+    """
+    found = [(small, large) for large, small in EXTENDS.items() if {small, large} <= set(names)]
+    for text in given:
+        small, colon, large = text.partition(":")
+        if not colon or small not in names or large not in names:
+            raise BadInput(f"--against {text} is not SMALL:LARGE with two of the datasets.")
+        found.append((small, large))
+    return list(dict.fromkeys(found))
+
+
+def wrote_it(data: ClozeSet, *, name: str, spec: str) -> bool:
+    """Whether a model would be judged on items that it wrote itself."""
+    if not data.written_by:
+        return False
+    writer = data.written_by.lower()
+    known = {spec.lower(), spec.lower().removeprefix("openai:"), name.lower()}
+    return bool(known & {writer, *ALIASES.get(writer, ())})

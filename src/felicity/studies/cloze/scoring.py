@@ -1,0 +1,98 @@
+"""What a model puts into every frame, and how likely it finds the targets: the one call of the pipeline."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+from felicity.core.files import replacing
+from felicity.core.progress import Progress
+from felicity.core.schemas import PROMPTS
+from felicity.run import Model, evaluate
+from felicity.studies.cloze.plan import ClozeSet, find_file
+
+BLANK = "___."
+FRAMES_AT_ONCE = 256
+ANSWERS = {
+    "item": pl.String(),
+    "condition": pl.String(),
+    "frame": pl.String(),
+    "target": pl.String(),
+    "contrast": pl.String(),
+    "predictions": pl.List(pl.String()),
+    "rank": pl.UInt32(),
+    "logprob": pl.Float64(),
+    "contrast_logprob": pl.Float64(),
+    "n_tokens": pl.UInt32(),
+}
+
+
+def answer_frames(
+    lm: Model, data: ClozeSet, folder: Path, *, progress: Progress | None = None
+) -> pl.DataFrame:
+    """Rows of ANSWERS: the likeliest words for each frame, the target's rank among them, and the
+    log-probability of the target and of its contrast, in nats.
+
+    A word that the model's vocabulary lacks has no log-probability; n_tokens is how many tokens the target
+    has, since a target of several can never be the likeliest token. Kept in `folder`, and read from
+    there when the model and the frames are the same.
+    """
+    path = folder / "answers.parquet"
+    note = folder / "answers.json"
+    told = {"model": lm.info.key, "frames": data.key}
+    if path.exists() and note.exists() and json.loads(note.read_text(encoding="utf-8")) == told:
+        return pl.read_parquet(path)
+    source = find_file(data.name)
+    rule = None if Path(source).suffix else "cloze"
+    run = evaluate(source, lm, rule=rule, out=folder, progress=progress)
+    filled = run["fillers"].with_columns(pl.concat_str("suite", "item", separator="/").alias("item"))
+    rows = data.items.join(
+        filled.select("item", "condition", "frame", "predictions", "rank"),
+        on=["item", "condition"],
+        how="left",
+        maintain_order="left",
+    )
+    contrasts = score_words(lm, rows, "contrast").select(contrast_logprob="logprob")
+    answers = pl.concat([rows, score_words(lm, rows, "target"), contrasts], how="horizontal")
+    answers = answers.select(pl.col(name).cast(dtype) for name, dtype in ANSWERS.items())
+    with replacing(path) as part:
+        answers.write_parquet(part)
+    with replacing(note) as part:
+        part.write_text(json.dumps(told), encoding="utf-8")
+    return answers
+
+
+def score_words(lm: Model, rows: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Columns logprob and n_tokens: the word of `column` in the blank of each row's frame, where known."""
+    words = rows[column].to_list()
+    spelt = find_spelt(lm, rows["context_text"].to_list(), words)
+    places = [place for place, known in enumerate(spelt) if known]
+    values: list[float | None] = [None] * len(words)
+    sizes: list[int | None] = [None] * len(words)
+    frames = [f"{context} {BLANK}" for context in rows["context_text"]]
+    for begin in range(0, len(places), FRAMES_AT_ONCE):
+        part = places[begin : begin + FRAMES_AT_ONCE]
+        scored = lm.score_candidates([frames[place] for place in part], [[words[place]] for place in part])
+        for place, row in zip(part, scored.iter_rows(named=True), strict=True):
+            values[place], sizes[place] = row["logprob"], len(row["tokens"])
+    return pl.DataFrame(
+        {"logprob": values, "n_tokens": sizes}, schema={"logprob": pl.Float64, "n_tokens": pl.UInt32}
+    )
+
+
+def find_spelt(lm: Model, contexts: list[str], words: list[str | None]) -> list[bool]:
+    """Whether the model's vocabulary has all of each word; a missing word is not spelt."""
+    places = [place for place, word in enumerate(words) if word]
+    table = {
+        "request": [str(place) for place in places],
+        "context_text": [contexts[place] for place in places],
+        "text": [words[place] for place in places],
+    }
+    spelt = [False] * len(words)
+    if not places:
+        return spelt
+    encoded = lm.engine.encode(pl.DataFrame(table, schema=PROMPTS))
+    for request, unknown in encoded.select("request", "n_unknown").iter_rows():
+        # A server without a tokenizer here does not tell; what it cannot spell it will say itself.
+        spelt[int(request)] = not unknown
+    return spelt

@@ -1,0 +1,205 @@
+"""The study of larger probes (Shivagunde et al. 2023): datasets x models in, tables and a report out."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from felicity.core.errors import BadInput
+from felicity.core.files import disk_errors, replacing
+from felicity.run import Model
+from felicity.studies.cloze.analysis import (
+    Answers,
+    Sets,
+    compare_accuracies,
+    compare_sizes,
+    count_targets,
+    describe_targets,
+    fit_regressions,
+    rate_humans,
+    tabulate_accuracy,
+)
+from felicity.studies.cloze.plan import find_extensions, read_cloze_set, wrote_it
+from felicity.studies.cloze.scoring import answer_frames
+from felicity.studies.replay import read_published
+
+# Table 3 to 5 of the paper: mean of two annotators on 100 sentences, and their kappa.
+PUBLISHED_HUMANS = {
+    "neg_1500_simp_temp": (58.5, 0.50),
+    "neg_1500_simp_gen": (45.5, 0.45),
+    "role_1500": (10.0, 0.07),
+}
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class ClozeStudy:
+    """What the study found, table by table; `warnings` are to be read first."""
+
+    datasets: tuple[str, ...]
+    models: tuple[str, ...]
+    extensions: list[tuple[str, str]]
+    answers: Answers
+    sets: Sets
+    accuracy: pl.DataFrame
+    targets: pl.DataFrame
+    sizes: pl.DataFrame
+    changes: pl.DataFrame
+    regressions: pl.DataFrame
+    words: pl.DataFrame
+    humans: pl.DataFrame | None
+    published: pl.DataFrame
+    warnings: list[str]
+    notes: list[str]
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """The tables that are written, by file name."""
+        named = {
+            "accuracy": self.accuracy,
+            "targets": self.targets,
+            "sizes": self.sizes,
+            "changes": self.changes,
+            "regressions": self.regressions,
+            "target_words": self.words,
+            "published": self.published,
+        }
+        if self.humans is not None:
+            named["humans"] = self.humans
+        return {name: table for name, table in named.items() if table.width}
+
+
+def study_cloze(
+    datasets: Sequence[str],
+    models: Sequence[Callable[[], Model]],
+    *,
+    out: Path,
+    against: Sequence[str] = (),
+    figures: Sequence[str] = ("top1", "top5", "sensitivity"),
+    human: Path | None = None,
+    progress: Progress | None = None,
+) -> ClozeStudy:
+    """Ask every model about every dataset and draw the conclusions; the tables are kept in `out`.
+
+    `models` are opened one after another. `against` adds pairs of a small set and its extension, written
+    SMALL:LARGE. `human` is a table of people's answers: dataset, item, condition, annotator, answer.
+
+    Raises BadInput where a dataset or model is named twice.
+    """
+    sets = {data.label: data for data in map(read_cloze_set, datasets)}
+    if len(sets) < len(datasets):
+        raise BadInput("Two datasets have the same name; rename a file, or leave one out.")
+    answers: dict[tuple[str, str], pl.DataFrame] = {}
+    warnings: list[str] = []
+    for opening in models:
+        lm = opening()
+        name = _name(lm, {model for _, model in answers})
+        for label, data in sets.items():
+            if wrote_it(data, name=lm.info.name, spec=lm.spec):
+                warnings.append(
+                    f"{name} is judged on {label}, whose items it wrote itself: its figures there say little."
+                )
+            told = _tell(progress, f"{name} on {label}")
+            answers[label, name] = answer_frames(lm, data, out / "runs" / f"{label}-{name}", progress=told)
+    study = analyse(answers, sets, find_extensions(list(sets), against), figures=figures, human=human)
+    study.warnings[:0] = warnings
+    write_tables(study, out)
+    return study
+
+
+def analyse(
+    answers: Answers,
+    sets: Sets,
+    extensions: list[tuple[str, str]],
+    *,
+    figures: Sequence[str],
+    human: Path | None = None,
+) -> ClozeStudy:
+    """Every table of the study, from answers alone."""
+    accuracy = tabulate_accuracy(answers, sets)
+    targets = describe_targets(answers, sets)
+    regressions, notes = fit_regressions(answers, sets, extensions)
+    notes = [*notes, *_note_targets(targets), *note_repeats(sets)]
+    return ClozeStudy(
+        datasets=tuple(sets),
+        models=tuple(dict.fromkeys(model for _, model in answers)),
+        extensions=extensions,
+        answers=answers,
+        sets=sets,
+        accuracy=accuracy,
+        targets=targets,
+        sizes=compare_sizes(answers, sets, extensions, figures=figures),
+        changes=compare_accuracies(accuracy, extensions),
+        regressions=regressions,
+        words=count_targets(sets),
+        humans=None if human is None else rate_humans(_read_human(human), sets),
+        published=_select_published(sets),
+        warnings=[],
+        notes=notes,
+    )
+
+
+def write_tables(study: ClozeStudy, out: Path) -> None:
+    """Each table as a CSV file in the folder."""
+    with disk_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+    for name, table in study.tables.items():
+        with replacing(out / f"{name}.csv") as part:
+            table.write_csv(part)
+
+
+def _note_targets(targets: pl.DataFrame) -> list[str]:
+    """Targets that can never be found, said once per dataset and model."""
+    found = []
+    for row in targets.iter_rows(named=True):
+        if row["several_tokens"]:
+            found.append(
+                f"{row['model']} cuts {row['several_tokens']} of {row['n']} targets of {row['dataset']} into "
+                "several tokens; none of these can be among its likeliest tokens."
+            )
+        if row["unknown"]:
+            found.append(
+                f"{row['model']} does not know {row['unknown']} of {row['n']} targets of {row['dataset']}; "
+                "they count as not found and have no probability."
+            )
+    return found
+
+
+def note_repeats(sets: Sets) -> list[str]:
+    """Frames that stand more than once in a dataset, for tests and power take them for independent."""
+    found = []
+    for name, data in sets.items():
+        frames = data.items.select("context_text", "target")
+        again = len(frames) - frames.n_unique()
+        if again:
+            found.append(f"{name} repeats {again} of its {len(frames)} sentences; tests count each of them.")
+    return found
+
+
+def _select_published(sets: Sets) -> pl.DataFrame:
+    """The published cells of the datasets at hand, for a backdrop."""
+    cells = read_published().with_columns(
+        pl.col("dataset").str.to_lowercase().str.replace_all("-", "_").alias("dataset")
+    )
+    return cells.filter(pl.col("dataset").is_in(list(sets)))
+
+
+def _read_human(path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_csv(path, infer_schema=False, separator="\t" if path.suffix == ".tsv" else ",")
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise BadInput(f"Cannot read {path}: {str(error).splitlines()[0]}.") from error
+
+
+def _name(lm: Model, taken: set[str]) -> str:
+    """A name for folders and tables that no other model has."""
+    plain = re.sub(r"[^\w.-]+", "-", Path(lm.info.name).name).strip("-") or "model"
+    if plain in taken:
+        raise BadInput(f"Two models are called '{plain}'; give each once, or rename a folder.")
+    return plain
+
+
+def _tell(progress: Progress | None, part: str) -> Progress | None:
+    return None if progress is None else lambda _step, done, total: progress(part, done, total)

@@ -1,0 +1,11 @@
+from .regressions import print_terms as print_terms
+from .scoring import Forecast as Forecast
+from .scoring import forecast_model as forecast_model
+from .settings import Setting as Setting
+from .settings import find_text as find_text
+from .settings import parse_lengths as parse_lengths
+from .settings import refuse_drawing as refuse_drawing
+from .study import Finished as Finished
+from .study import plan_in as plan_in
+from .study import run_study as run_study
+from .study import study_context as study_context

@@ -1,0 +1,315 @@
+"""Sections on accuracy, margins, perturbations and critical regions by length of context."""
+
+from functools import partial
+
+import polars as pl
+
+from felicity.core.sweep import BASELINE, KINDS, UNPERTURBED
+from felicity.report import Extra, Figure, count, decimal, percent, signed, spaced
+from felicity.report.charts import LOOKS, Step, chart_bands
+from felicity.studies.context.report.contents import ContextPage, file_names, name_kind, sort_kinds
+from felicity.studies.context.report.figures import draw_growth, draw_margins, split_models, times_100
+
+NUMBERS = (
+    *("Model", "Context", "Length", "Tokens", "Items", "Suites", "Accuracy, %", "95% interval"),
+    *("Change", "95% interval", "Perplexity margin", "Ties", "Within noise"),
+)
+MOST_FIGURES = 60
+
+
+def build_change(study: ContextPage) -> Extra | None:
+    """Accuracy with a context minus accuracy without: a figure per model, the longest contexts as a table."""
+    rows = sort_kinds(study.contexts("overall"))
+    figures = [
+        draw_growth(study, f"change_{file}", f"Change of accuracy by length: {model}", part, panel=None)
+        for model, file, part in split_models(study, rows)
+    ]
+    if not figures:
+        return None
+    return Extra(
+        name="change",
+        title="Change of accuracy with context",
+        lede="Accuracy in a context minus accuracy of the same items without one, in percentage points, with "
+        "95% intervals. Acceptable contexts are blue, unacceptable ones orange; matched ones have a solid "
+        "line. The table gives the longest contexts.",
+        figures=tuple(figures),
+        columns=(
+            "Model",
+            "Context",
+            study.unit.capitalize(),
+            "Items",
+            "Accuracy, %",
+            "Change",
+            "95% interval",
+        ),
+        rows=tuple(_find_longest(study, rows)),
+        names=2,
+    )
+
+
+def build_phenomena(study: ContextPage) -> Extra | None:
+    """The same for every phenomenon, as panels of one figure per model."""
+    rows = sort_kinds(study.contexts("phenomenon"))
+    if rows["name"].n_unique() < 2:
+        return None
+    figures = [
+        draw_growth(
+            study, f"phenomena_{file}", f"Change of accuracy by phenomenon: {model}", part, panel="name"
+        )
+        for model, file, part in split_models(study, rows)
+    ]
+    return Extra(
+        name="phenomena",
+        title="By phenomenon",
+        lede="The same for every phenomenon, on the same scales.",
+        figures=tuple(figures),
+    )
+
+
+def build_models(study: ContextPage) -> Extra | None:
+    """Models side by side: one panel per model, and one panel per kind of context."""
+    rows = sort_kinds(study.contexts("overall"))
+    if len(study.models) < 2 or rows.is_empty():
+        return None
+    figures = [draw_growth(study, "models", "Change of accuracy by model", rows, panel="model")]
+    for start in range(0, len(study.models), len(LOOKS)):
+        some = study.models[start : start + len(LOOKS)]
+        part = rows.filter(pl.col("model").is_in(some))
+        name = f"kinds_{start // len(LOOKS) + 1}" if len(study.models) > len(LOOKS) else "kinds"
+        figures.append(
+            draw_growth(
+                study, name, "Change of accuracy by kind of context", part, panel="kind", series="model"
+            )
+        )
+    return Extra(
+        name="models",
+        title="By model",
+        lede="The models side by side: one panel per model, then one panel per kind of context.",
+        figures=tuple(figures),
+    )
+
+
+def build_ratio(study: ContextPage) -> Extra | None:
+    """Accuracy relative to the baseline, one panel per model."""
+    rows = sort_kinds(study.contexts("overall")).drop_nulls("ratio")
+    if rows.is_empty():
+        return None
+    several = len(study.models) > 1
+    figure = draw_growth(
+        study,
+        "ratio",
+        "Accuracy relative to the baseline",
+        rows,
+        panel="model" if several else None,
+        value=("ratio", None, None),
+        y_title="relative change (%)",
+    )
+    return Extra(
+        name="ratio",
+        title="Relative to the baseline",
+        lede="Accuracy in a context divided by accuracy without, minus one, in percent: a model that starts "
+        "high can lose more points than it can gain, and a ratio shows that differently.",
+        figures=(figure,),
+    )
+
+
+def build_margins(study: ContextPage) -> Extra | None:
+    """The difference in perplexity between the acceptable and the unacceptable sentence, by length."""
+    rows = sort_kinds(study.contexts("overall")).drop_nulls("ppl_margin")
+    starts = study.baselines("overall").drop_nulls("ppl_margin")
+    figures = [
+        draw_margins(
+            study,
+            f"margins_{file}",
+            f"Perplexity margin by length: {model}",
+            part,
+            starts.filter(pl.col("model") == model),
+        )
+        for model, file, part in split_models(study, rows)
+    ]
+    if not figures:
+        return None
+    return Extra(
+        name="margins",
+        title="Margins by length",
+        lede="Perplexity of the acceptable sentence minus that of the unacceptable one, averaged over items: "
+        "below zero the acceptable sentence has the lower perplexity.",
+        figures=tuple(figures),
+    )
+
+
+def _find_longest(study: ContextPage, rows: pl.DataFrame) -> list[tuple[str, ...]]:
+    table: list[tuple[str, ...]] = []
+    for model in study.models:
+        none = study.baselines("overall").filter(pl.col("model") == model)
+        own = (
+            rows.filter(pl.col("model") == model).sort("length").group_by("kind", maintain_order=True).last()
+        )
+        for row in [*none.iter_rows(named=True), *sort_kinds(own).iter_rows(named=True)]:
+            base = row["kind"] == BASELINE
+            change = () if base else (row["delta"], row["delta_low"], row["delta_high"])
+            ends = " to ".join(signed(times_100(end), 1) for end in change[1:])
+            table.append(
+                (
+                    model,
+                    "no context" if base else name_kind(row["kind"]),
+                    "0" if base else count(row["length"]),
+                    count(row["n"]),
+                    f"{percent(row['accuracy'])} ({percent(row['low'])}–{percent(row['high'])})",
+                    "" if base else signed(times_100(row["delta"]), 1),
+                    ends,
+                )
+            )
+    return table
+
+
+def list_numbers(study: ContextPage) -> list[tuple[str, ...]]:
+    """Rows of texts under NUMBERS, for every model, kind, source and perturbation."""
+    rows = study.curves.filter(pl.col("level") == "overall")
+    return [
+        (
+            row["model"],
+            _context(row["kind"], row["source"], row["perturbation"]),
+            count(row["length"]),
+            decimal(row["tokens"], 0),
+            count(row["n"]),
+            count(row["suites"]),
+            percent(row["accuracy"]),
+            f"{percent(row['low'])}–{percent(row['high'])}",
+            signed(times_100(row["delta"]), 1),
+            " to ".join(signed(times_100(row[end]), 1) for end in ("delta_low", "delta_high")),
+            decimal(row["ppl_margin"], 1),
+            count(row["ties"]),
+            count(row["unstable"]),
+        )
+        for row in rows.iter_rows(named=True)
+    ]
+
+
+def _context(kind: str, source: str | None, perturbation: str | None) -> str:
+    if kind == BASELINE:
+        return "no context"
+    plain = perturbation in (None, UNPERTURBED)
+    return name_kind(kind, source) + ("" if plain else f", {spaced(perturbation)}")
+
+
+def build_perturbations(study: ContextPage) -> Extra | None:
+    """One panel per kind of context, one line per perturbation; the longest contexts as a table."""
+    chosen = (pl.col("level") == "overall") & pl.col("kind").is_in(list(KINDS))
+    rows = sort_kinds(study.curves.filter(chosen))
+    if rows["perturbation"].n_unique() < 2:
+        return None
+    named = rows.with_columns(
+        pl.col("perturbation").replace({UNPERTURBED: "unperturbed"}).str.replace_all("_", " ", literal=True)
+    )
+    # A kind without perturbations has nothing to compare.
+    several = named.filter(pl.col("perturbation").n_unique().over("model", "kind") > 1)
+    figures = [
+        draw_growth(
+            study,
+            f"perturbations_{file}",
+            f"Change of accuracy by perturbation: {model}",
+            part,
+            panel="kind",
+            series="perturbation",
+        )
+        for model, file, part in split_models(study, several)
+    ]
+    return Extra(
+        name="perturbations",
+        title="Perturbed contexts",
+        lede="The perturbed sentences of the context, their structure kept, compared with the same "
+        "sentences unperturbed. The table gives the longest contexts.",
+        figures=tuple(figures),
+        columns=(
+            "Model",
+            "Context",
+            "Perturbation",
+            study.unit.capitalize(),
+            "Accuracy, %",
+            "Change",
+            "Interval",
+        ),
+        rows=tuple(_longest(several)),
+        names=3,
+    )
+
+
+def _longest(rows: pl.DataFrame) -> list[tuple[str, ...]]:
+    keys = ["model", "kind", "perturbation"]
+    last = rows.sort("length", maintain_order=True).group_by(keys, maintain_order=True).last()
+    return [
+        (
+            row["model"],
+            name_kind(row["kind"]),
+            spaced(row["perturbation"]),
+            count(row["length"]),
+            percent(row["accuracy"]),
+            signed(times_100(row["delta"]), 1),
+            " to ".join(signed(times_100(row[end]), 1) for end in ("delta_low", "delta_high")),
+        )
+        for row in sort_kinds(last.sort("model", maintain_order=True)).iter_rows(named=True)
+    ]
+
+
+def build_regions(study: ContextPage) -> Extra | None:
+    """One figure per suite and model, one panel per kind of context and region, one line per condition."""
+    regions = sort_kinds(study.table("regions")).drop_nulls("surprisal_bits")
+    if regions.is_empty():
+        return None
+    parts = list(
+        regions.sort("model", "suite", maintain_order=True).group_by("model", "suite", maintain_order=True)
+    )
+    models = file_names(study.models)
+    suites = file_names(regions["suite"].unique(maintain_order=True))
+    several = len(study.models) > 1
+    figures = []
+    for (model, suite), part in parts[:MOST_FIGURES]:
+        name = f"regions_{suites[str(suite)]}" + (f"_{models[str(model)]}" if several else "")
+        title = f"Critical regions of {spaced(str(suite))}: {model}"
+        figures.append(_figure(study, name, title, part))
+    left = len(parts) - len(figures)
+    return Extra(
+        name="regions",
+        title="Surprisal of the critical regions",
+        lede="The mean surprisal, in bits, of the regions that a suite's predictions mention, by length and "
+        "kind of context; one line per condition."
+        + (f" {left} more are in the study's tables." if left else ""),
+        figures=tuple(figures),
+    )
+
+
+def _figure(study: ContextPage, name: str, title: str, rows: pl.DataFrame) -> Figure:
+    base = rows.filter(pl.col("kind") == "none")
+    grown = rows.filter(pl.col("kind") != "none")
+    several = rows["region"].n_unique() > 1
+    kinds = grown["kind"].unique(maintain_order=True).to_list() or ["none"]
+    steps = []
+    for kind in kinds:
+        for row in [*base.iter_rows(named=True), *grown.filter(pl.col("kind") == kind).iter_rows(named=True)]:
+            panel = name_kind(kind) if kind != "none" else "no context"
+            where = f"{panel} · {spaced(row['name'])}" if several else panel
+            steps.append(
+                Step(
+                    where,
+                    spaced(row["condition"]),
+                    row["length"],
+                    row["surprisal_bits"],
+                    row["low"],
+                    row["high"],
+                )
+            )
+    return Figure(
+        name=name,
+        title=title,
+        subtitle=study.dataset,
+        label=f"{title}: mean surprisal by length, one panel per kind of context, one line per condition.",
+        chart=partial(
+            chart_bands,
+            steps,
+            x_title=study.across,
+            y_title="surprisal (bits)",
+            level=None,
+            signed=False,
+        ),
+    )

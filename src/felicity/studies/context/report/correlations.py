@@ -1,0 +1,264 @@
+"""Sections on regressions and correlations: tables of coefficients and scatter plots."""
+
+import re
+from functools import partial
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from felicity.report import MISSING, Extra, Figure, count, decimal, spaced
+from felicity.report.charts import Dot, chart_scatter
+from felicity.studies.context.report.contents import (
+    LOOKS_OF_KINDS,
+    ContextPage,
+    file_names,
+    name_kind,
+    sort_kinds,
+)
+from felicity.studies.context.report.figures import split_models
+
+COLUMNS = ("Term", "Estimate", "SE", "z", "p", "95% interval")
+SYMBOLS = {"pearson": "r", "spearman": "ρ", "point_biserial": "r"}
+CHANGE = "change of accuracy (points)"
+PAIRS = "One dot per pair of suites, the one judged and the one that the context comes from."
+WITHOUT_DOTS = "Over single judgements: the similarity of context and test sentence, and correctness."
+
+
+def build_regression(study: ContextPage) -> Extra | None:
+    """Length, matched and acceptable with all their interactions."""
+    return _regression_section(
+        study,
+        "context",
+        name="regression",
+        title="Regression",
+        lede="A logistic mixed model of correct judgements, fitted to counts, in log-odds: the log of the "
+        "length, whether the context is of the same suite (matched) and whether it is acceptable, both "
+        "factors sum-coded (+1 if so, −1 if not), with all interactions; the baseline and "
+        "unrelated contexts are left out.",
+    )
+
+
+def build_unrelated(study: ContextPage) -> Extra | None:
+    """Whether the length of unrelated text has an effect."""
+    return _regression_section(
+        study,
+        "unrelated",
+        name="unrelated",
+        title="Unrelated contexts",
+        lede="The same kind of model for contexts of unrelated text: does their length have an effect?",
+    )
+
+
+def write_p(p: float | None) -> str:
+    """A p-value without its leading zero.
+
+    >>> write_p(0.0421), write_p(0.0000021), write_p(None)
+    ('.042', '< .001', '–')
+    """
+    if p is None or p != p:
+        return MISSING
+    if p < 0.001:
+        return "< .001"
+    return "> .999" if p > 0.9995 else f"{p:.3f}".removeprefix("0")
+
+
+def write_term(term: str) -> str:
+    """A term as it is printed.
+
+    >>> write_term("log(length):matched"), write_term("Intercept")
+    ('log(length) × matched', '(intercept)')
+    """
+    if term.strip("()").lower() in ("intercept", "1"):
+        return "(intercept)"
+    return re.sub(r"\s*:\s*", " × ", term).replace("_", " ")
+
+
+def _regression_section(
+    study: ContextPage, analysis: str, *, name: str, title: str, lede: str
+) -> Extra | None:
+    """The terms of an analysis; its name may be followed by the contexts in brackets."""
+    here = (pl.col("analysis") == analysis) | pl.col("analysis").str.starts_with(f"{analysis} (")
+    terms = study.table("terms").filter(here)
+    if terms.is_empty():
+        return None
+    leading = [column for column in ("model", "analysis") if terms[column].n_unique() > 1]
+    rows = [
+        (*(row[column] for column in leading), *_cells(row))
+        for row in terms.iter_rows(named=True)
+        if row["term"] is not None
+    ]
+    return Extra(
+        name=name,
+        title=title,
+        lede=lede,
+        columns=(*(column.capitalize() for column in leading), *COLUMNS),
+        rows=tuple(rows),
+        names=len(leading) + 1,
+        notes=tuple(_sizes(terms, leading)),
+    )
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        write_term(row["term"]),
+        decimal(row["estimate"], 3),
+        decimal(row["se"], 3),
+        decimal(row["z"], 2),
+        write_p(row["p"]),
+        f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)}",
+    )
+
+
+def _sizes(terms: pl.DataFrame, leading: list[str]) -> list[str]:
+    """One note per fitted model: the number of judgements, the grouping factors, remarks."""
+    said = []
+    for row in terms.unique(["model", "analysis"], keep="first", maintain_order=True).iter_rows(named=True):
+        groups = row["groups"] if isinstance(row["groups"], str) else ""
+        parts = [row.get("formula"), f"{count(row['n'])} judgements", groups, row["note"]]
+        text = "; ".join(str(part).rstrip(".") for part in parts if part) + "."
+        said.append(": ".join([*(row[column] for column in leading), text]))
+    return said
+
+
+class Link(NamedTuple):
+    """How a correlation is shown; shares are shown in percent, `diagonal` puts both axes on one scale."""
+
+    title: str
+    x_title: str
+    y_title: str
+    lede: str
+    x_share: bool = False
+    y_share: bool = True
+    diagonal: bool = False
+
+
+LINKS: dict[str, Link] = {
+    "baseline and longest context": Link(
+        "Baseline against the longest context",
+        "accuracy without context (%)",
+        "accuracy in the longest context (%)",
+        "One dot per suite; on the dashed line the longest context changes nothing.",
+        x_share=True,
+        diagonal=True,
+    ),
+    "perturbation similarity and change": Link(
+        "Similarity of perturbed sentences",
+        "token F1 with the original",
+        "mean change of accuracy (points)",
+        "One dot per perturbation: its similarity to the original, and the mean change over lengths.",
+    ),
+    "token F1 and correctness": Link(
+        "Shared tokens and correctness", "token F1", "judged right", WITHOUT_DOTS
+    ),
+    "dependency F1 and correctness": Link(
+        "Shared structure and correctness", "dependency-label F1", "judged right", WITHOUT_DOTS
+    ),
+    "token F1 and change": Link(
+        "Shared tokens and change", "token F1 of context and test sentence", CHANGE, PAIRS
+    ),
+    "dependency F1 and change": Link(
+        "Shared structure and change", "dependency-label F1 of context and test sentence", CHANGE, PAIRS
+    ),
+}
+
+
+def build_links(study: ContextPage) -> list[Extra]:
+    """One section per link: a figure per model with one panel per kind, and all coefficients as a table."""
+    links = study.table("links")
+    names = [
+        *links["link"].unique(maintain_order=True),
+        *study.table("points")["link"].unique(maintain_order=True),
+    ]
+    files = file_names(f"link {name}" for name in dict.fromkeys(names))
+    return [_section(study, name, files[f"link {name}"]) for name in dict.fromkeys(names)]
+
+
+def find_link(name: str) -> Link:
+    """How a link is shown; an unknown one has its own name and units."""
+    title = spaced(name)
+    return LINKS.get(name) or Link(title[:1].upper() + title[1:], "x", "y", "", y_share=False)
+
+
+def _section(study: ContextPage, name: str, file: str) -> Extra:
+    links = sort_kinds(study.table("links").filter(pl.col("link") == name))
+    points = sort_kinds(study.table("points").filter(pl.col("link") == name)).drop_nulls(["x", "y"])
+    notes = (
+        links["note"].drop_nulls().unique(maintain_order=True).to_list() if "note" in links.columns else []
+    )
+    figures = (
+        ()
+        if _all_or_nothing(points)
+        else tuple(
+            _figure(study, name, model, f"{file}_{own}", part, links.filter(pl.col("model") == model))
+            for model, own, part in split_models(study, points)
+        )
+    )
+    return Extra(
+        name=file,
+        title=find_link(name).title,
+        lede=find_link(name).lede,
+        figures=figures,
+        columns=("Model", "Context", "Method", "r", "95% interval", "p", "n"),
+        rows=tuple(_row(row) for row in links.iter_rows(named=True)),
+        names=3,
+        notes=tuple(note for note in notes if note),
+    )
+
+
+def _all_or_nothing(points: pl.DataFrame) -> bool:
+    """Whether y is only 0 or 1: two rows of dots would show nothing."""
+    return points.is_empty() or set(points["y"].unique()) <= {0.0, 0.5, 1.0}
+
+
+def _figure(
+    study: ContextPage, name: str, model: str, file: str, points: pl.DataFrame, links: pl.DataFrame
+) -> Figure:
+    link = find_link(name)
+    across, up = 100.0 if link.x_share else 1.0, 100.0 if link.y_share else 1.0
+    panels = points["kind"].n_unique() > 1
+    dots = [
+        Dot(
+            name_kind(row["kind"]) if panels else "",
+            name_kind(row["kind"]),
+            across * row["x"],
+            up * row["y"],
+            spaced(row["name"]),
+        )
+        for row in points.iter_rows(named=True)
+    ]
+    corners: dict[str, list[str]] = {}
+    for row in links.drop_nulls("r").iter_rows(named=True):
+        text = f"{SYMBOLS.get(row['method'], row['method'])} = {_short(row['r'])}"
+        corners.setdefault(name_kind(row["kind"]) if panels else "", []).append(text)
+    return Figure(
+        name=file,
+        title=f"{link.title}: {model}",
+        subtitle=study.dataset,
+        label=f"{link.title} under {model}: {count(len(dots))} dots; the coefficients are in the table.",
+        chart=partial(
+            chart_scatter,
+            dots,
+            x_title=link.x_title,
+            y_title=link.y_title,
+            corners={panel: ", ".join(texts) for panel, texts in corners.items()},
+            looks=LOOKS_OF_KINDS,
+            diagonal=link.diagonal,
+            signed=not link.diagonal,
+        ),
+    )
+
+
+def _short(r: float) -> str:
+    return decimal(r).replace("0.", ".", 1) if abs(r) < 1 else decimal(r)
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        row["model"],
+        name_kind(row["kind"]) if row["kind"] else "all",
+        spaced(row["method"]),
+        decimal(row["r"], 3),
+        f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)}",
+        write_p(row["p"]),
+        count(row["n"]),
+    )

@@ -1,0 +1,103 @@
+"""Sections on suites: the effect of each suite as context for each other, and the largest changes."""
+
+from functools import partial
+
+import polars as pl
+
+from felicity.report import Extra, Figure, signed, spaced
+from felicity.report.charts import Cell, chart_matrix
+from felicity.studies.context.report.contents import ContextPage, name_kind, sort_kinds
+from felicity.studies.context.report.figures import split_models, times_100
+
+MOST_EACH = 5
+OVERLAPS = {"token_f1": "Token F1", "dependency_f1": "Dependency-label F1"}
+
+
+def build_matrices(study: ContextPage) -> Extra | None:
+    """Change of accuracy of every suite in contexts of every suite, and the similarity of the two."""
+    matrix = study.table("matrix")
+    figures = []
+    for model, file, part in split_models(study, matrix):
+        for (kind,), own in part.group_by("kind", maintain_order=True):
+            title = f"Change of accuracy, {name_kind(str(kind))}: {model}"
+            figures.append(_matrix(study, f"matrix_{kind}_{file}", title, own, "delta"))
+    for (kind,), part in matrix.group_by("kind", maintain_order=True):
+        # Similarity does not depend on the model: one figure is enough for all with the same contexts.
+        first = part.filter(pl.col("model") == part["model"][0])
+        for column, title in OVERLAPS.items():
+            if first[column].drop_nulls().len():
+                full = f"{title} of context and test sentence, {name_kind(str(kind))}"
+                figures.append(_matrix(study, f"matrix_{column}_{kind}", full, first, column))
+    if not figures:
+        return None
+    return Extra(
+        name="matrices",
+        title="Suite by suite",
+        lede="A row is the suite that is judged, a column the suite that the sentences of the context come "
+        "from. Blue is a gain, orange a loss; a blank cell was not measured.",
+        figures=tuple(figures),
+    )
+
+
+def build_gains(study: ContextPage) -> Extra | None:
+    """The suites that gain and lose most in each kind of context."""
+    gains = sort_kinds(study.table("gains")).drop_nulls("mean")
+    if gains.is_empty():
+        return None
+    rows = []
+    for (model, kind), part in gains.group_by("model", "kind", maintain_order=True):
+        best = part.filter(pl.col("mean") > 0).sort("mean", "suite", descending=[True, False]).head(MOST_EACH)
+        worst = part.filter(pl.col("mean") < 0).sort("mean", "suite").head(MOST_EACH)
+        for word, chosen in (("gains", best), ("loses", worst)):
+            rows += [
+                (
+                    str(model),
+                    name_kind(str(kind)),
+                    word,
+                    spaced(row["suite"]),
+                    *_numbers(row["mean"], row["sd"]),
+                )
+                for row in chosen.iter_rows(named=True)
+            ]
+    return Extra(
+        name="gains",
+        title="Suites that gain and lose most",
+        lede=f"At most {MOST_EACH} of each: the mean change of accuracy over all lengths, in points, "
+        "and its standard deviation over lengths (of the population).",
+        columns=("Model", "Context", "", "Suite", "Mean change", "SD"),
+        rows=tuple(rows),
+        names=4,
+    )
+
+
+def _numbers(mean: float, sd: float | None) -> tuple[str, str]:
+    return signed(times_100(mean), 1), signed(times_100(sd), 1).lstrip("+")
+
+
+def _matrix(study: ContextPage, name: str, title: str, rows: pl.DataFrame, column: str) -> Figure:
+    change = column == "delta"
+    kept = rows.drop_nulls(column)
+    # The same contexts at several lengths: the longest one represents the pair.
+    if "length" in kept.columns:
+        kept = kept.sort("length", maintain_order=True).unique(
+            ["suite", "source"], keep="last", maintain_order=True
+        )
+    order = {suite: place for place, suite in enumerate(rows["suite"].unique(maintain_order=True))}
+    cells = [
+        Cell(spaced(row["suite"]), spaced(row["source"]), (100 if change else 1) * row[column])
+        for row in sorted(kept.iter_rows(named=True), key=lambda row: order[row["suite"]])
+    ]
+    return Figure(
+        name=name,
+        title=title,
+        subtitle=study.dataset,
+        label=f"{title}: a cell for each of {len(cells)} pairs; the numbers are in the study's tables.",
+        chart=partial(
+            chart_matrix,
+            cells,
+            row_title="judged",
+            column_title="context from",
+            unit="points" if change else "F1",
+            diverging=change,
+        ),
+    )

@@ -1,0 +1,36 @@
+"""Minimal pairs of equal token length: make a set, compare it with a biased one, repair one's own."""
+
+from felicity.studies.pairs.debias import DebiasStudy, compare_sets, study_debias, write_debias
+from felicity.studies.pairs.making import (
+    ALL,
+    MATCHES,
+    PairSet,
+    PairsPlan,
+    describe_pairs,
+    list_paradigms,
+    make_pairs,
+    open_counters,
+    open_frequency,
+    write_pairs,
+)
+from felicity.studies.pairs.repairing import RepairedSet, accept_repairs, repair_pairs
+
+__all__ = [
+    "ALL",
+    "MATCHES",
+    "DebiasStudy",
+    "PairSet",
+    "PairsPlan",
+    "RepairedSet",
+    "accept_repairs",
+    "compare_sets",
+    "describe_pairs",
+    "list_paradigms",
+    "make_pairs",
+    "open_counters",
+    "open_frequency",
+    "repair_pairs",
+    "study_debias",
+    "write_debias",
+    "write_pairs",
+]

@@ -1,0 +1,199 @@
+"""A new study: stimuli from a dataset, a run folder or a table, and a commented study file around them."""
+
+import csv
+import json
+import random
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+import polars as pl
+
+from felicity.core.errors import BadInput, FelicityError
+from felicity.core.files import data_folder, disk_errors, replacing
+from felicity.data import is_table, read_dataset, sample_items
+from felicity.humans import STUDY_FILE, Study, read_study
+
+LAU_TOPICS = "lau2020/sentences/context-{}-sentences.csv"
+OWN_COLUMNS = ("item", "text")
+
+TASKS = {
+    "likert": 'kind = "likert"\nquestion = "How natural does this sound?"\npoints = {points}\n'
+    'labels = ["very unnatural", "very natural"]  # the two ends, or one label per point',
+    "binary": 'kind = "binary"\nquestion = "Is this an acceptable sentence?"\noptions = ["yes", "no"]\n'
+    "flip = true              # exchange the two sides for every second rater",
+    "choice": 'kind = "choice"\nquestion = "Which sentence sounds more natural?"\n'
+    "flip = true              # sides are counterbalanced and recorded",
+    "slider": 'kind = "slider"\nquestion = "How natural does this sound?"\n'
+    'low = "very unnatural"\nhigh = "very natural"',
+    "magnitude": 'kind = "magnitude"\nquestion = "How natural is it, compared with the reference?"\n'
+    'modulus = 100\nreference = "The dog the boy chased barked."',
+    "cloze": 'kind = "cloze"\nquestion = "Write the word that fits best."\nlongest = 60',
+    "continuation": 'kind = "continuation"\nquestion = "How does the text go on?"\nlongest = 500',
+    "reading": 'kind = "reading"\ndisplay = "window"       # or centred',
+    "maze": 'kind = "maze"\non_error = "stop"        # or repeat',
+}
+INSTRUCTIONS = {
+    "cloze": "You will read sentences with a gap. Please write the first word that comes to mind.",
+    "continuation": "You will read the beginning of a text. Please write how it might go on.",
+    "reading": "You will read sentences word by word. Press the space bar for the next word.",
+    "maze": "At every step you see two words. Choose the one that continues the sentence.",
+}
+JUDGE = "Please say how natural each text sounds to you. There are no right or wrong answers."
+
+
+def start_study(
+    folder: Path,
+    source: str,
+    *,
+    task: str = "likert",
+    points: int | None = None,
+    sample: int | None = None,
+    parts: int | None = None,
+    seed: int = 0,
+) -> Study:
+    """Write study.toml and stimuli.csv into a new folder; gives the study, read back and checked.
+
+    source: a dataset's name, a run folder, or a table with the columns item and text. sample: at most so many
+    items of each suite. parts: lists to deal the items out to.
+
+    Raises BadInput, UnknownName; FelicityError where the folder holds a study already.
+    """
+    if task not in TASKS:
+        raise BadInput(f"There is no task '{task}'; known: {', '.join(TASKS)}.")
+    if (folder / STUDY_FILE).exists():
+        raise FelicityError(f"{folder / STUDY_FILE} exists already; choose another folder.")
+    rows = _read_source(source, sample, seed)
+    if task == "choice":
+        rows = _pair_up(rows, source)
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    _write_stimuli(folder / "stimuli.csv", rows)
+    lau = Path(source).name == "lau2020"
+    design = [
+        f"quota = {20 if lau else 3}                # raters per list",
+        f"parts = {parts or (5 if lau else 1)}",
+    ]
+    design[1] += "                # lists that the items are dealt out to, times the conditions"
+    between = lau or not _is_square(rows)
+    design.append(
+        'lists = "latin"          # latin, all (everybody sees everything), column (named in `list`)'
+    )
+    design.append('between = ["condition"]  # conditions between raters' if between else "# between = []")
+    design.append("# lists_per_rater = 2    # how many lists one rater may do, if they share no item")
+    text = Template(files("felicity.humans").joinpath("templates/study.toml").read_text("utf-8")).substitute(
+        title=json.dumps(f"Sentence ratings: {Path(source).name.split('.')[0]}", ensure_ascii=False),
+        seed=seed,
+        instructions=INSTRUCTIONS.get(task, JUDGE),
+        task=TASKS[task].format(points=points or (4 if lau else 7)),
+        design="\n".join(design),
+    )
+    with replacing(folder / STUDY_FILE) as part:
+        part.write_text(text, encoding="utf-8")
+    return read_study(folder)
+
+
+def _read_source(source: str, sample: int | None, seed: int) -> list[dict[str, str]]:
+    path = Path(source)
+    if path.is_dir():
+        return _from_run(path, sample, seed)
+    if is_table(source) and path.exists():
+        own = _own_table(path)
+        if own is not None:
+            return own
+    items = sample_items(read_dataset(source).items, sample, seed=seed)
+    return _from_items(items, topics=_topics() if source == "lau2020" else {})
+
+
+def _own_table(path: Path) -> list[dict[str, str]] | None:
+    """The rows of a table that already has the columns of the stimuli."""
+    if path.suffix not in (".csv", ".tsv"):
+        return None
+    try:
+        frame = pl.read_csv(path, separator="\t" if path.suffix == ".tsv" else ",", infer_schema=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise BadInput(f"Cannot read {path}: {str(error).splitlines()[0]}.") from error
+    if not set(OWN_COLUMNS) <= set(frame.columns):
+        return None
+    return [{name: value or "" for name, value in row.items()} for row in frame.iter_rows(named=True)]
+
+
+def _from_run(path: Path, sample: int | None, seed: int) -> list[dict[str, str]]:
+    """What a run scored: its requests, with contexts and design factors."""
+    from felicity.run import read_run
+
+    run = read_run(path)
+    items, requests, contexts = run["items"], run["requests"], run["contexts"]
+    kept = sample_items(items, sample, seed=seed)["item"].unique()
+    frame = requests.filter(pl.col("item").is_in(kept.implode())).join(contexts, on="context", how="left")
+    known = items.select("item", "suite", "phenomenon").unique(subset="item", maintain_order=True)
+    return _from_items(frame.join(known, on="item", how="left"), topics={})
+
+
+def _from_items(items: pl.DataFrame, *, topics: dict[tuple[str, str], list[str]]) -> list[dict[str, str]]:
+    rows = []
+    for row in items.iter_rows(named=True):
+        made = {"item": row["item"], "condition": row["condition"], "text": row["text"]}
+        made["context"] = row.get("context_text") or ""
+        made["suite"] = row.get("suite") or ""
+        made["phenomenon"] = row.get("phenomenon") or ""
+        choices = topics.get((row["condition"], row["item"].rpartition("/")[2]))
+        if choices:
+            made |= {"question": "Which words fit the topic of the text best?", "correct": choices[0]}
+            shuffled = list(choices)
+            random.Random(row["item"]).shuffle(shuffled)
+            made["choices"] = " | ".join(shuffled)
+        rows.append(made)
+    return rows
+
+
+def _topics() -> dict[tuple[str, str], list[str]]:
+    """The words of Lau et al.'s topic check by setting and sentence, where their files are at hand."""
+    folder = data_folder()
+    found: dict[tuple[str, str], list[str]] = {}
+    for setting in ("none", "real", "random"):
+        path = folder / LAU_TOPICS.format(setting) if folder else None
+        if path is None or not path.exists():
+            continue
+        with path.open(encoding="utf-8", newline="") as handle:
+            for row in csv.DictReader(handle):
+                words = [row["REAL_TOPIC"], *(row[f"FALSE_TOPIC{n}"] for n in (1, 2, 3))]
+                shown = [", ".join(part for part in text.split(",") if part) for text in words]
+                if len(set(shown)) == len(shown):
+                    found[setting, row["ID"]] = shown
+    return found
+
+
+def _pair_up(rows: list[dict[str, str]], source: str) -> list[dict[str, str]]:
+    """One row per item with both of its sentences, the first condition as `text`."""
+    if all(row.get("text_b") for row in rows):
+        return rows
+    pairs: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in rows:
+        pairs.setdefault((row["item"], row.get("context", "")), []).append(row)
+    wrong = [key for key, own in pairs.items() if len(own) != 2]
+    if wrong:
+        raise BadInput(
+            f"Item '{wrong[0][0]}' of {source} has {len(pairs[wrong[0]])} sentences; a choice needs two."
+        )
+    return [first | {"condition": "", "text_b": second["text"]} for first, second in pairs.values()]
+
+
+def _is_square(rows: list[dict[str, str]]) -> bool:
+    cells: dict[str, set[str]] = {}
+    for row in rows:
+        cells.setdefault(row["item"], set()).add(row.get("condition", ""))
+    return len({frozenset(own) for own in cells.values()}) == 1 or all(
+        len(own) == 1 for own in cells.values()
+    )
+
+
+def _write_stimuli(path: Path, rows: list[dict[str, str]]) -> None:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    empty = {name for name in names if name not in OWN_COLUMNS and not any(row.get(name) for row in rows)}
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as handle:
+        writer = csv.DictWriter(
+            handle, [name for name in names if name not in empty], restval="", extrasaction="ignore"
+        )
+        writer.writeheader()
+        writer.writerows(rows)

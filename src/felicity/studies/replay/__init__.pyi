@@ -1,0 +1,11 @@
+from .formats import replay_file as replay_file
+from .predictions import Predictions as Predictions
+from .predictions import judge_model as judge_model
+from .predictions import read_frames as read_frames
+from .predictions import read_models as read_models
+from .replayed import Replayed as Replayed
+from .replayed import leave_out as leave_out
+from .replayed import write_replay as write_replay
+from .shivagunde import GPT3 as GPT3
+from .shivagunde import compare_cells as compare_cells
+from .shivagunde import read_published as read_published

@@ -1,0 +1,53 @@
+"""Recognize the format of a file or folder of published numbers, and judge it."""
+
+from pathlib import Path
+
+from felicity.core.contrasts import PAIR
+from felicity.core.errors import BadInput
+from felicity.data import Table, read_table
+from felicity.studies.replay.predictions import is_predictions, replay_predictions
+from felicity.studies.replay.replayed import Replayed
+from felicity.studies.replay.scores import read_regions, replay_reference, replay_scores, replay_surprisals
+from felicity.studies.replay.summaries import SYNTAXGYM, is_summary, replay_answers, replay_summary
+
+NAMING = ("item", "condition", "region", "value", "suite", "correct", "UID", "Condition")
+
+
+def _refuse_missing_fields(table: Table) -> None:
+    """Stop where a row of JSON lines lacks a field that names what its number is about."""
+    named = [name for name in NAMING if name in table.columns]
+    for row, line in zip(table.rows, table.lines, strict=True):
+        for name in named:
+            if row.get(name) is None:
+                raise BadInput(f"{table.path}, line {line}: there is no '{name}'.")
+
+
+def replay_file(
+    path: Path, *, dataset: str | None = None, good: str = PAIR.better, seed: int = 0
+) -> Replayed:
+    """The numbers of a file, or of a folder of predictions, judged.
+
+    `dataset` is what they are about, if the file does not say; `good` the condition that should
+    score highest, if no dataset says so; `seed` that of bootstrap intervals.
+
+    Raises BadInput naming the line or column that cannot be used.
+    """
+    if is_predictions(path):
+        return replay_predictions(path, dataset=dataset)
+    if path.name.removesuffix(".gz").endswith(".json"):
+        return replay_reference(path)
+    table = read_table(path)
+    columns = set(table.columns)
+    _refuse_missing_fields(table)
+    if {"item", "condition", "region", "value"} <= columns:
+        return replay_surprisals(read_regions(table), dataset or SYNTAXGYM, len(table.rows))
+    if {"item", "condition", "value"} <= columns:
+        return replay_scores(table, dataset, good)
+    if {"suite", "item", "correct"} <= columns:
+        return replay_answers(table, dataset)
+    if is_summary(table):
+        return replay_summary(table, seed=seed)
+    raise BadInput(
+        f"{path} has the columns {', '.join(table.columns)}; felicity replays tables with item, condition, "
+        "value (and region), with suite, item, correct, or with UID and accuracies."
+    )

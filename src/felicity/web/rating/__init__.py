@@ -1,0 +1,5 @@
+"""The rating site: consent to completion code, and the researcher's page."""
+
+from felicity.web.rating.app import RatingOptions, create_rating_site
+
+__all__ = ["RatingOptions", "create_rating_site"]

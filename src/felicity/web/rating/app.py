@@ -1,0 +1,272 @@
+"""The routes of the rating site: every answer is one POST, stored before the next page is shown."""
+
+import hashlib
+import hmac
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+
+from felicity.core.errors import FelicityError
+from felicity.humans import (
+    PLATFORM_ID,
+    Keys,
+    PlatformIds,
+    Refused,
+    StorageFailed,
+    Store,
+    Unanswered,
+    hash_platform_id,
+    read_step,
+)
+from felicity.web.rating.pages import Pages
+from felicity.web.rating.researcher import add_researcher_pages
+from felicity.web.rating.session import Session, Signer, start_session, with_rater
+from felicity.web.site import Form, FormFields, Guard, RateLimit, make_site, make_templates, same_token
+
+
+@dataclass(frozen=True)
+class RatingOptions:
+    """How the site is run."""
+
+    token: str
+    preview: bool = False
+    secure: bool = False
+    requests_per_second: float = 100.0
+
+
+def make_test_token(keys: Keys) -> str:
+    """The word in a link that makes a session a test run."""
+    return hmac.new(keys.signing, b"test run", hashlib.sha256).hexdigest()[:20]
+
+
+def create_rating_site(store: Store, keys: Keys, ids: PlatformIds, options: RatingOptions) -> FastAPI:
+    """The application for one study."""
+    site = make_site()
+    signer = Signer(keys.signing, secure=options.secure)
+    pages = Pages(store.study, make_templates(), signer)
+    shared = _Shared(store, keys, ids, options, signer, pages)
+    _add_arrival(site, shared)
+    _add_study(site, shared)
+    _add_leaving(site, shared)
+    add_researcher_pages(site, store, signer, options.token, test_link=f"/?test={make_test_token(keys)}")
+    _add_errors(site, shared)
+    site.add_middleware(
+        Guard,
+        limit=RateLimit(options.requests_per_second),
+        secure=options.secure,
+        refuse=pages.refuse_request,
+    )
+
+    @asynccontextmanager
+    async def close_store(_site: FastAPI) -> AsyncIterator[None]:
+        yield
+        store.close()
+
+    site.router.lifespan_context = close_store
+    return site
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What every route needs."""
+
+    store: Store
+    keys: Keys
+    ids: PlatformIds
+    options: RatingOptions
+    signer: Signer
+    pages: Pages
+
+    def rater(self, request: Request) -> tuple[Session, str]:
+        """The session and rater of a request.
+
+        Raises Refused where there is none.
+        """
+        session = self.signer.read(request)
+        if session is None or session.rater is None:
+            raise Refused("unknown")
+        return session, session.rater
+
+
+def _add_arrival(site: FastAPI, shared: _Shared) -> None:
+    parameter = shared.store.study.platform.parameter
+
+    @site.get("/")
+    def arrive(request: Request) -> Response:
+        old = shared.signer.read(request)
+        given = request.query_params.get(parameter, "") if parameter else ""
+        test = shared.options.preview or same_token(
+            request.query_params.get("test", ""), make_test_token(shared.keys)
+        )
+        if request.query_params:
+            return _take_parameters(shared, old, given, test=test)
+        session = old if old and (old.test or not test) else start_session(None, key_hash=None, test=test)
+        if session.rater is not None and not shared.store.knows(session.rater):
+            session = start_session(None, key_hash=session.key_hash, test=session.test)
+        if session.rater is None and session.key_hash:
+            known = shared.store.find_rater(session.key_hash)
+            session = with_rater(session, known) if known else session
+        if session.rater is not None:
+            return _go("/study", shared, session)
+        if not session.test and session.key_hash is None and shared.store.study.platform.required:
+            return shared.pages.message("needs_link", "", 403)
+        shut = None if session.test else shared.store.has_room()
+        if shut:
+            return shared.pages.message(shut, f"{shut}_text")
+        response = shared.pages.consent(session)
+        shared.signer.write(response, session)
+        return response
+
+    @site.post("/consent")
+    def consent(request: Request, form: FormFields) -> Response:
+        session = shared.signer.read(request)
+        if session is None:
+            return shared.pages.message("error", "cookies", 400)
+        if shared.signer.read_form(form.get("token", ""), session) is None:
+            return shared.pages.message("forbidden", "forbidden_text", 403)
+        if session.rater is not None:
+            return _go("/study", shared, session)
+        if not form.get("agree"):
+            return shared.pages.consent(session, error="agree_needed")
+        rater = shared.store.enter(key_hash=session.key_hash, test=session.test)
+        return _go("/study", shared, with_rater(session, rater))
+
+
+def _take_parameters(shared: _Shared, old: Session | None, given: str, *, test: bool) -> Response:
+    """Replace a platform id by its hash and send the browser to an address without it."""
+    key_hash = None
+    if given and not test:
+        if not PLATFORM_ID.fullmatch(given):
+            return shared.pages.message("needs_link", "", 400)
+        if shared.store.closed():
+            return shared.pages.message("full", "full_text")
+        key_hash = hash_platform_id(shared.keys, given)
+        shared.ids.add(key_hash, given)
+    if key_hash is None and not test:
+        return RedirectResponse("/", status_code=303)
+    return _go("/", shared, start_session(old, key_hash=key_hash, test=test))
+
+
+def _add_study(site: FastAPI, shared: _Shared) -> None:
+    store, pages = shared.store, shared.pages
+
+    @site.get("/study")
+    def show(request: Request, step: int | None = None) -> Response:
+        session, rater = shared.rater(request)
+        place = store.place(rater)
+        if place.step is None:
+            more = place.rater_state == "active" and place.lists_done < store.study.design.lists_per_rater
+            if place.rater_state == "active" and not (more and store.can_continue(rater)):
+                store.complete(rater)
+                place = store.place(rater)
+            return pages.done(session, place)
+        if place.lease <= store.clock():
+            store.check_lease(rater)
+        earlier = step is not None and store.study.back and 0 <= step < place.position
+        if earlier and step is not None and place.steps[step].kind == "trial":
+            return pages.step(session, place, step, stored=store.stored(place.slot, step))
+        return pages.step(session, place, place.position)
+
+    @site.post("/answer")
+    def answer(request: Request, form: FormFields) -> Response:
+        session, rater = shared.rater(request)
+        token = shared.signer.read_form(form.get("token", ""), session)
+        if token is None:
+            return pages.message("forbidden", "forbidden_text", 403)
+        place = store.place(rater)
+        if token.slot != place.slot or token.step >= len(place.steps):
+            return _go("/study", shared, session)
+        try:
+            given = read_step(store.study, place.steps[token.step], form)
+        except Unanswered as missing:
+            if token.step != place.position:
+                return _go("/study", shared, session)
+            return pages.step(session, place, token.step, error=missing.message, form=form)
+        outcome = store.record(rater, token.slot, token.step, token.key, given, shown=token.shown)
+        if outcome == "try_again":
+            return pages.step(session, place, token.step, error="quiz_wrong")
+        return _go("/study", shared, session)
+
+    @site.post("/alive")
+    def keep_alive(request: Request, form: FormFields) -> Response:
+        session, rater = shared.rater(request)
+        if shared.signer.read_form(form.get("token", ""), session) is None:
+            return Response(status_code=403)
+        store.extend(rater)
+        return Response(status_code=204)
+
+
+def _add_leaving(site: FastAPI, shared: _Shared) -> None:
+    store, pages = shared.store, shared.pages
+
+    def confirmed(request: Request, form: Form) -> tuple[Session, str]:
+        session, rater = shared.rater(request)
+        if shared.signer.read_form(form.get("token", ""), session) is None:
+            raise HTTPException(403)
+        return session, rater
+
+    @site.post("/more")
+    def more(request: Request, form: FormFields) -> Response:
+        session, rater = confirmed(request, form)
+        store.next_list(rater)
+        return _go("/study", shared, session)
+
+    @site.post("/finish")
+    def finish(request: Request, form: FormFields) -> Response:
+        session, rater = confirmed(request, form)
+        store.complete(rater)
+        return _go("/study", shared, session)
+
+    @site.get("/withdraw")
+    def ask(request: Request) -> Response:
+        session, rater = shared.rater(request)
+        store.place(rater)
+        return pages.withdraw(session)
+
+    @site.post("/withdraw")
+    def withdraw(request: Request, form: FormFields) -> Response:
+        _, rater = confirmed(request, form)
+        store.withdraw(rater)
+        return pages.message("withdrawn", "withdrawn_text")
+
+
+def _add_errors(site: FastAPI, shared: _Shared) -> None:
+    pages = shared.pages
+
+    async def refused(_request: Request, error: Exception) -> Response:
+        reason = getattr(error, "reason", "unknown")
+        if reason == "unknown":
+            return pages.message("forbidden", "forbidden_text", 403)
+        return pages.message(reason, f"{reason}_text", 409 if reason == "expired" else 200)
+
+    async def not_stored(_request: Request, _error: Exception) -> Response:
+        response = pages.message("not_stored", "not_stored_text", 503)
+        response.headers["retry-after"] = "10"
+        return response
+
+    async def failed(_request: Request, error: Exception) -> Response:
+        status = getattr(error, "status_code", 500)
+        names = {403: ("forbidden", "forbidden_text"), 404: ("not_found", ""), 405: ("not_found", "")}
+        return pages.message(*names.get(status, ("error", "")), status)
+
+    site.add_exception_handler(Refused, refused)
+    site.add_exception_handler(StorageFailed, not_stored)
+    site.add_exception_handler(FelicityError, not_stored)
+    site.add_exception_handler(HTTPException, failed)
+    from fastapi.exceptions import RequestValidationError
+
+    async def invalid(_request: Request, _error: Exception) -> Response:
+        return pages.message("not_found", "", 404)
+
+    site.add_exception_handler(RequestValidationError, invalid)
+
+
+def _go(path: str, shared: _Shared, session: Session) -> Response:
+    """Redirect, so that reloading the next page never sends the form again."""
+    response = RedirectResponse(path, status_code=303)
+    shared.signer.write(response, session)
+    return response

@@ -1,0 +1,71 @@
+"""The researcher's page: how the study is going, pause and resume, and the tables as they are now."""
+
+import io
+import zipfile
+
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import RedirectResponse, Response
+
+from felicity.humans import Store, describe_progress, export_tables
+from felicity.web.rating.session import Signer
+from felicity.web.site import FormFields, html, make_templates, same_token
+
+
+def add_researcher_pages(site: FastAPI, store: Store, signer: Signer, token: str, *, test_link: str) -> None:
+    """The pages under /researcher, all of which need the token."""
+    templates = make_templates()
+    cookie = f"{signer.cookie}-researcher"
+
+    def check(request: Request) -> None:
+        if not signer.is_researcher(request, token):
+            raise HTTPException(403)
+
+    @site.get("/researcher")
+    def overview(request: Request) -> Response:
+        given = request.query_params.get("token", "")
+        if given:
+            if not same_token(given, token):
+                raise HTTPException(403)
+            response: Response = RedirectResponse("/researcher", status_code=303)
+            response.set_cookie(
+                cookie,
+                signer.sign_researcher(token),
+                path="/",
+                httponly=True,
+                samesite="strict",
+                secure=signer.secure,
+            )
+            return response
+        check(request)
+        page = templates.get_template("rating/researcher.html.j2")
+        return html(
+            page.render(
+                study=store.study,
+                progress_of=describe_progress(store),
+                csrf=signer.sign_researcher(f"form {token}"),
+                test_link=test_link,
+                lang="en",
+                direction="ltr",
+            )
+        )
+
+    @site.post("/researcher/pause")
+    def pause(request: Request, form: FormFields) -> Response:
+        check(request)
+        if not same_token(form.get("csrf", ""), signer.sign_researcher(f"form {token}")):
+            raise HTTPException(403)
+        store.pause(form.get("paused") == "yes")
+        return RedirectResponse("/researcher", status_code=303)
+
+    @site.get("/researcher/export.zip")
+    def export(request: Request) -> Response:
+        check(request)
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, frame in export_tables(store).items():
+                archive.writestr(f"{name}.csv", frame.write_csv())
+        name = 'attachment; filename="ratings.zip"'
+        return Response(
+            packed.getvalue(), media_type="application/zip", headers={"content-disposition": name}
+        )

@@ -1,0 +1,164 @@
+"""felicity rate from the command line: a study made, simulated, exported, its platform ids forgotten."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import polars as pl
+import pytest
+
+from tests.humans.studies import write_study
+
+Cli = Callable[..., object]
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    return write_study(tmp_path / "study", more="[design]\nquota = 2\n")
+
+
+def test_a_study_is_made_from_a_dataset_and_can_be_read(cli: Cli, tmp_path: Path) -> None:
+    said = cli("rate", "new", tmp_path / "new", "--from", "starter", "--sample", 1)
+    assert said.code == 0, said.err
+    assert "in 2 lists of 48, 3 raters each" in said.out
+    frame = pl.read_csv(tmp_path / "new" / "stimuli.csv")
+    assert frame.columns[:3] == ["item", "condition", "text"]
+    again = cli("rate", "new", tmp_path / "new", "--from", "starter")
+    assert again.code == 2
+    assert "exists already" in again.err
+
+
+def test_pairs_become_a_forced_choice(cli: Cli, tmp_path: Path) -> None:
+    said = cli("rate", "new", tmp_path / "new", "--from", "starter", "--sample", 1, "--task", "choice")
+    assert said.code == 0, said.err
+    frame = pl.read_csv(tmp_path / "new" / "stimuli.csv")
+    assert frame.height == 48
+    assert (frame["text"] != frame["text_b"]).all()
+
+
+def test_a_table_of_ones_own_keeps_its_columns(cli: Cli, tmp_path: Path) -> None:
+    table = tmp_path / "mine.csv"
+    table.write_text("item,text,verb\n1,It rains.,rain\n2,It snows.,snow\n")
+    said = cli("rate", "new", tmp_path / "new", "--from", table, "--points", 5)
+    assert said.code == 0, said.err
+    assert pl.read_csv(tmp_path / "new" / "stimuli.csv").columns == ["item", "text", "verb"]
+    assert "points = 5" in (tmp_path / "new" / "study.toml").read_text()
+
+
+def test_a_run_becomes_a_study_of_what_it_scored(cli: Cli, tmp_path: Path, tiny_model: Path) -> None:
+    run = tmp_path / "run"
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("good,bad\nIt rains.,It rain.\nShe sleeps.,She sleep.\n")
+    said = cli("run", pairs, "-m", tiny_model, "-o", run, "-q")
+    assert said.code == 0, said.err
+    said = cli("rate", "new", tmp_path / "new", "--from", run)
+    assert said.code == 0, said.err
+    made = pl.read_csv(tmp_path / "new" / "stimuli.csv")
+    assert sorted(made["text"]) == ["It rain.", "It rains.", "She sleep.", "She sleeps."]
+    assert sorted(made["condition"]) == ["bad", "bad", "good", "good"]
+
+
+@pytest.mark.data
+def test_laus_sentences_come_with_contexts_between_raters_and_their_topic_check(
+    cli: Cli, tmp_path: Path, published: Callable[[str], Path]
+) -> None:
+    published("lau2020/sentences")
+    said = cli("rate", "new", tmp_path / "lau", "--from", "lau2020")
+    assert "750 stimuli in 15 lists of 50" in said.out, said.err
+    frame = pl.read_csv(tmp_path / "lau" / "stimuli.csv")
+    assert frame["question"].null_count() == 0
+    first = frame.row(0, named=True)
+    assert first["correct"] in first["choices"].split(" | ")
+    assert len(first["choices"].split(" | ")) == 4
+
+
+def test_a_wrong_study_is_refused_with_its_line(cli: Cli, small: Path) -> None:
+    path = small / "study.toml"
+    path.write_text(path.read_text().replace("points = 5", "points = 50"))
+    for command in ("status", "simulate"):
+        said = cli("rate", command, small)
+        assert said.code == 2
+        assert "study.toml, line 16: 'task.points' is 50; it should be from 2 to 11." in said.err
+    assert "There is no" in cli("rate", "status", small / "nothing").err
+
+
+def test_simulated_raters_fill_every_list_and_leave_the_real_database_alone(cli: Cli, small: Path) -> None:
+    said = cli("rate", "simulate", small, "--dropout", 0.4, "--seed", 3, "--json", "-q")
+    told = json.loads(said.out)
+    assert told["finished"] == 4
+    assert told["left"] >= 1
+    assert told["ratings"] == 16
+    assert not (small / "answers.sqlite").exists()
+    files = {path.name for path in (small / "simulation").iterdir()}
+    assert {
+        "ratings.csv",
+        "ratings.parquet",
+        "raters.csv",
+        "design.csv",
+        "codebook.md",
+        "report.html",
+    } <= files
+
+
+def test_a_simulation_overwrites_nothing_but_a_simulation(cli: Cli, small: Path) -> None:
+    said = cli("rate", "simulate", small, "-o", small, "-q")
+    assert said.code == 2
+    assert "holds something else" in said.err
+    assert (small / "study.toml").exists()
+
+
+def test_power_is_simulated_for_the_design_at_hand(cli: Cli, tmp_path: Path) -> None:
+    study = write_study(tmp_path, items=8)
+    said = cli("rate", "simulate", study, "--effect", 3, "--analyse", "--repeats", 5, "--json", "-q")
+    assert json.loads(said.out)["power"]["power"] == 1.0
+    assert "in 5 simulated studies" in json.loads(said.out)["power"]["sentence"]
+
+
+def test_an_empty_study_has_a_status_and_an_export(cli: Cli, small: Path, tmp_path: Path) -> None:
+    said = cli("rate", "status", small)
+    assert "0 of 4 lists finished" in said.out
+    assert json.loads(cli("rate", "status", small, "--json").out)["totals"]["drop_out"] is None
+    said = cli("rate", "export", small, "-o", tmp_path / "out")
+    assert said.code == 0, said.err
+    assert "--family cumulative" in said.out
+    assert pl.read_csv(tmp_path / "out" / "ratings.csv").is_empty()
+
+
+def test_several_workers_need_postgresql(cli: Cli, small: Path) -> None:
+    said = cli("rate", "serve", small, "--workers", 2)
+    assert said.code == 2
+    assert "PostgreSQL" in said.err
+
+
+def test_forgetting_needs_to_be_confirmed(cli: Cli, small: Path) -> None:
+    assert cli("rate", "forget", small).code == 2
+    said = cli("rate", "forget", small, "--platform-ids")
+    assert "the study is closed" in said.out
+
+
+def test_reopening_without_ratings_is_refused_in_a_sentence(cli: Cli, small: Path) -> None:
+    said = cli("rate", "reopen", small, "--below", 0.4)
+    assert said.code == 2
+    assert "nobody can be compared" in said.err
+
+
+@pytest.mark.slow
+def test_the_server_prints_its_links_and_goes_on_after_an_interrupt(small: Path) -> None:
+    command = [sys.executable, "-m", "felicity", "rate", "serve", str(small), "--port", "0"]
+    for _ in range(2):
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert server.stdout is not None
+        raters, researcher = server.stdout.readline(), server.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+", raters)
+        assert found is not None
+        assert "How natural" not in httpx.get(found[0], verify=False).text
+        page = researcher.split(": ", 1)[1].strip()
+        assert httpx.get(page, verify=False).status_code == 303
+        server.send_signal(signal.SIGINT)
+        _, said = server.communicate(timeout=60)
+        assert "Traceback" not in said

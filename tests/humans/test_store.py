@@ -1,0 +1,358 @@
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from felicity.core.errors import BadInput, NotPossible
+from felicity.humans import Answer
+from felicity.humans.database import StorageFailed
+from felicity.humans.store import Place, Refused, Store
+from felicity.humans.tables import answers, metadata, raters, slots
+from tests.humans.databases import open_postgresql
+from tests.humans.studies import make_study, stimulus_rows
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock) -> Store:
+    return Store(make_study(tmp_path, more="[design]\nquota = 2\n"), clock=clock)
+
+
+def answer(store: Store, place: Place, value: float = 3.0, *, key: str = "") -> str:
+    return store.record(
+        place.rater,
+        place.slot,
+        place.position,
+        key or f"{place.slot}-{place.position}",
+        Answer(value=value, raw=f"{value:g}"),
+        shown=store.clock(),
+    )
+
+
+def finish(store: Store, rater: str) -> None:
+    while store.place(rater).step is not None:
+        answer(store, store.place(rater))
+
+
+def test_an_answer_is_stored_once_however_often_it_is_sent(store: Store) -> None:
+    rater = store.enter()
+    place = store.place(rater)
+    assert answer(store, place, 4.0) == "stored"
+    assert answer(store, place, 4.0) == "repeated"
+    assert answer(store, place, 1.0, key="another form") == "repeated"
+    assert [row.value for row in store.rows(answers)] == [4.0]
+    assert store.place(rater).position == 1
+
+
+def test_a_step_that_was_not_reached_is_not_stored(store: Store) -> None:
+    place = store.place(store.enter())
+    assert store.record(place.rater, place.slot, 3, "k", Answer(value=1.0), shown=0) == "ahead"
+    assert store.rows(answers) == []
+
+
+def test_the_slot_of_another_rater_cannot_be_answered(store: Store) -> None:
+    mine, theirs = store.place(store.enter()), store.place(store.enter())
+    with pytest.raises(Refused, match="unknown"):
+        store.record(mine.rater, theirs.slot, 0, "k", Answer(value=1.0), shown=0)
+    assert store.rows(answers) == []
+
+
+def test_the_completion_code_comes_with_the_last_answer(store: Store) -> None:
+    rater = store.enter()
+    for _ in range(3):
+        assert answer(store, store.place(rater)) == "stored"
+        assert store.place(rater).code is None
+    assert answer(store, store.place(rater)) == "finished"
+    place = store.place(rater)
+    assert place.code
+    assert place.step is None
+    assert place.rater_state == "finished"
+
+
+def test_lists_fill_evenly_and_the_study_is_full_at_its_quota(store: Store) -> None:
+    assert store.has_room() is None
+    for size in range(1, 5):
+        store.enter()
+        counts = Counter(row.list for row in store.rows(slots))
+        assert max(counts.values()) - min(counts["1"], counts["2"]) <= (size % 2)
+    assert store.has_room() == "full"
+    with pytest.raises(Refused, match="full"):
+        store.enter()
+
+
+def test_a_lease_that_runs_out_frees_the_place(store: Store, clock: Clock) -> None:
+    away = store.enter()
+    for _ in range(3):
+        finish(store, store.enter())
+    assert store.has_room() == "full"
+    clock.now += 31 * 60
+    assert store.has_room() is None
+    other = store.enter()
+    assert store.place(other).list_name == store.place(away).list_name
+    with pytest.raises(Refused, match="expired"):
+        answer(store, store.place(away))
+    with pytest.raises(Refused, match="expired"):
+        store.check_lease(away)
+
+
+def test_a_rater_who_comes_back_in_time_goes_on_where_they_stopped(store: Store, clock: Clock) -> None:
+    rater = store.enter(key_hash="hash")
+    answer(store, store.place(rater))
+    clock.now += 24 * 3600
+    assert store.enter(key_hash="hash") == rater
+    store.check_lease(rater)
+    assert store.place(rater).position == 1
+    assert answer(store, store.place(rater)) == "stored"
+    assert len(store.rows(raters)) == 1
+
+
+def test_a_heartbeat_extends_the_lease(store: Store, clock: Clock) -> None:
+    rater = store.enter()
+    for _ in range(3):
+        finish(store, store.enter())
+    for _ in range(4):
+        clock.now += 20 * 60
+        store.extend(rater)
+    assert store.has_room() == "full"
+
+
+def test_test_runs_never_count(store: Store) -> None:
+    for _ in range(10):
+        finish(store, store.enter(test=True))
+    assert store.has_room() is None
+    for _ in range(4):
+        store.enter()
+    assert store.has_room() == "full"
+    store.enter(test=True)
+
+
+def test_withdrawing_deletes_the_answers_and_frees_the_slot(store: Store) -> None:
+    ids = [store.enter() for _ in range(4)]
+    for rater in ids:
+        finish(store, rater)
+    store.withdraw(ids[0])
+    assert store.has_room() is None
+    kept = {row.id for row in store.rows(slots) if row.rater != ids[0]}
+    assert {row.slot for row in store.rows(answers)} == kept
+    with pytest.raises(Refused, match="withdrawn"):
+        store.place(ids[0])
+
+
+def test_a_paused_study_lets_nobody_in_but_lets_raters_go_on(store: Store) -> None:
+    rater = store.enter()
+    store.pause(True)
+    assert store.has_room() == "paused"
+    with pytest.raises(Refused, match="paused"):
+        store.enter()
+    assert answer(store, store.place(rater)) == "stored"
+    store.pause(False)
+    store.enter()
+
+
+def test_sides_come_out_even_among_the_raters_of_a_list(tmp_path: Path, clock: Clock) -> None:
+    store = Store(make_study(tmp_path, "choice", more="[design]\nquota = 6\n"), clock=clock)
+    for turn in range(18):
+        rater = store.enter()
+        if turn % 3:
+            finish(store, rater)
+        else:
+            clock.now += 3600
+    finished = [row for row in store.rows(slots) if row.state == "finished"]
+    sides = Counter((row.list, row.turn) for row in finished)
+    assert sorted(sides.values()) == [3, 3, 3, 3]
+
+
+QUIZ = '[quiz]\ntries = 2\n[[quiz.questions]]\nquestion = "?"\nchoices = ["a", "b"]\ncorrect = "b"\n'
+
+
+def test_the_quiz_may_be_tried_twice_and_then_screens_out(tmp_path: Path) -> None:
+    store = Store(make_study(tmp_path, more=QUIZ + "[design]\nquota = 1\n"))
+    rater, other = store.enter(), store.enter()
+    assert store.has_room() == "full"
+    place = store.place(rater)
+    wrong, right = Answer(correct=False), Answer(correct=True)
+    assert store.record(rater, place.slot, 0, "k1", wrong, shown=0) == "try_again"
+    assert store.record(rater, place.slot, 0, "k1", wrong, shown=0) == "repeated"
+    assert store.record(rater, place.slot, 0, "k2", wrong, shown=0) == "screened"
+    assert store.has_room() is None
+    with pytest.raises(Refused, match="screened"):
+        store.place(rater)
+    place = store.place(other)
+    assert store.record(other, place.slot, 0, "k1", wrong, shown=0) == "try_again"
+    assert store.record(other, place.slot, 0, "k2", right, shown=0) == "stored"
+    assert store.place(other).position == 1
+
+
+def test_failed_attention_checks_screen_out_when_the_study_says_so(tmp_path: Path) -> None:
+    check = {"item": "c", "text": "Please choose 1.", "role": "check", "answer": "1"}
+    rows = [*stimulus_rows("likert"), check, {**check, "item": "c2"}]
+    store = Store(make_study(tmp_path, rows=rows, more="[screening]\nmost_failed_checks = 1\n"))
+    rater = store.enter()
+    outcomes = []
+    while not outcomes or outcomes[-1] == "stored":
+        place = store.place(rater)
+        correct = False if place.step.stimulus(store.study).role == "check" else None
+        outcomes.append(
+            store.record(
+                rater,
+                place.slot,
+                place.position,
+                str(len(outcomes)),
+                Answer(value=5, correct=correct),
+                shown=0,
+            )
+        )
+    assert outcomes[-1] == "screened"
+
+
+def test_going_back_replaces_an_answer_only_where_the_study_allows_it(tmp_path: Path) -> None:
+    store = Store(make_study(tmp_path, study="back = true\n"))
+    place = store.place(store.enter())
+    answer(store, place, 2.0)
+    assert answer(store, place, 5.0) == "repeated"
+    assert answer(store, place, 5.0, key="second form") == "revised"
+    assert [(row.value, row.revised) for row in store.rows(answers)] == [(5.0, 1)]
+    assert store.place(place.rater).position == 1
+
+
+def test_a_rater_may_do_several_lists_without_meeting_an_item_twice(tmp_path: Path) -> None:
+    rows = stimulus_rows("likert", items=8, conditions=("",))
+    more = "[design]\nparts = 4\nquota = 1\nlists_per_rater = 3\n"
+    store = Store(make_study(tmp_path, rows=rows, more=more))
+    rater = store.enter()
+    assert not store.next_list(rater)
+    finish(store, rater)
+    assert store.place(rater).code is None
+    assert store.next_list(rater)
+    finish(store, rater)
+    assert store.next_list(rater)
+    finish(store, rater)
+    assert not store.next_list(rater)
+    store.complete(rater)
+    assert store.place(rater).code
+    items = [store.study.stimuli[row.row].item for row in store.rows(answers)]
+    assert len(items) == len(set(items)) == 6
+
+
+def test_a_latin_square_gives_no_second_list_because_items_would_repeat(tmp_path: Path) -> None:
+    store = Store(make_study(tmp_path, more="[design]\nlists_per_rater = 2\n"))
+    rater = store.enter()
+    finish(store, rater)
+    assert not store.next_list(rater)
+
+
+def test_raters_who_come_at_the_same_moment_get_even_lists(tmp_path: Path) -> None:
+    study = make_study(
+        tmp_path, rows=stimulus_rows("likert", items=40, conditions=("",)), more="[design]\nparts = 10\n"
+    )
+    store = Store(study)
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda _: store.enter(), range(30)))
+    counts = Counter(row.list for row in store.rows(slots))
+    assert set(counts.values()) == {3}
+    with ThreadPoolExecutor(8) as pool:
+        same = set(pool.map(lambda _: _enter_or_none(store), range(8)))
+    assert same == {None}
+
+
+def _enter_or_none(store: Store) -> str | None:
+    try:
+        return store.enter(key_hash="one person")
+    except Refused:
+        return None
+
+
+@pytest.mark.slow
+def test_postgresql_keeps_the_same_rules(tmp_path: Path) -> None:
+    rows = stimulus_rows("likert", items=8, conditions=("",))
+    study = make_study(tmp_path / "study", rows=rows, more="[design]\nparts = 4\nquota = 3\n")
+    with open_postgresql(tmp_path) as database:
+        store = Store(study, database)
+        with ThreadPoolExecutor(8) as pool:
+            same = set(pool.map(lambda _: store.enter(key_hash="one person"), range(8)))
+            assert len(same) == 1
+            ids = list(pool.map(lambda _: store.enter(), range(11)))
+        assert set(Counter(row.list for row in store.rows(slots)).values()) == {3}
+        assert store.has_room() == "full"
+        place = store.place(ids[0])
+        with ThreadPoolExecutor(8) as pool:
+            outcomes = list(pool.map(lambda n: answer(store, place, float(n), key=str(n)), range(1, 9)))
+        assert sorted(outcomes) == ["repeated"] * 7 + ["stored"]
+        finish(store, ids[0])
+        store.withdraw(ids[1])
+        assert store.has_room() is None
+        with store.database.engine.connect() as connection:
+            assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        store.close()
+        Store(study, database).close()
+
+
+def test_double_clicks_at_the_same_moment_store_one_answer(store: Store) -> None:
+    place = store.place(store.enter())
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(lambda n: answer(store, place, float(n), key=str(n)), range(1, 9)))
+    assert sorted(outcomes) == ["repeated"] * 7 + ["stored"]
+    assert len(store.rows(answers)) == 1
+
+
+def test_a_full_disk_is_an_error_and_nothing_is_acknowledged(store: Store) -> None:
+    rater = store.enter()
+    place = store.place(rater)
+    with store.database.engine.connect() as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+    # Every connection of the pool is told that the disk ends here.
+    listener = lambda raw, *_: raw.execute(f"PRAGMA max_page_count={pages}")  # noqa: E731
+    sa.event.listen(store.database.engine, "checkout", listener)
+    big = Answer(raw="x" * 100_000)
+    with pytest.raises(StorageFailed, match="full"):
+        store.record(rater, place.slot, 0, "k", big, shown=0)
+    assert store.place(rater).position == 0
+    sa.event.remove(store.database.engine, "checkout", listener)
+    sa.event.listen(
+        store.database.engine, "checkout", lambda raw, *_: raw.execute("PRAGMA max_page_count=1000000")
+    )
+    assert store.record(rater, place.slot, 0, "k", big, shown=0) == "stored"
+
+
+def test_sqlite_waits_for_the_disk_at_every_commit(store: Store) -> None:
+    with store.database.engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+
+
+def test_migrations_make_the_tables_that_the_code_reads(store: Store) -> None:
+    with store.database.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+
+
+def test_other_stimuli_are_refused_once_raters_have_begun(tmp_path: Path) -> None:
+    Store(make_study(tmp_path, items=4)).close()
+    store = Store(make_study(tmp_path, items=5))
+    store.enter()
+    store.close()
+    with pytest.raises(BadInput, match="have changed since 1 raters began"):
+        Store(make_study(tmp_path, items=6))
+
+
+def test_unusable_databases_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    study = make_study(tmp_path)
+    with pytest.raises(BadInput, match="mysql"):
+        Store(study, "mysql://localhost/x")
+    with pytest.raises(NotPossible, match="Cannot open the database postgresql"):
+        Store(study, "postgresql+psycopg://nobody:secret@127.0.0.1:1/none")

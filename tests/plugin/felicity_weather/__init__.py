@@ -1,0 +1,1 @@
+"""Minimal pairs about the weather, and what one can do with them."""

@@ -1,0 +1,112 @@
+"""Paradigm files: those that come with felicity, one written from the docs, and those that are refused."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from felicity.core.errors import FelicityError
+from felicity.stimuli.grammar import Grammar
+from felicity.stimuli.lexicon import Lexicon
+from felicity.stimuli.pairs import Generator, Paradigm, read_paradigms
+from tests.stimuli.pairs.conftest import COUNTERS
+
+FINE = """
+phenomenon = "agreement"
+
+[clause_agreement]
+about = "The verb of a clause after that agrees with its subject."
+good = "subj:NP[num=?m, sem=person] main:VG[num=?m, frame=that] that NOUN VERB ."
+bad = "@subj @main that @noun @verb[num=!?n] ."
+differ = "verb"
+""".replace("NOUN", "noun:NP[num=?n, sem=?s, np=plain]").replace(
+    "VERB", "verb:V[form=pres, num=?n, frame=intrans, subj=?s]"
+)
+
+
+@pytest.mark.data
+def test_the_paradigms_are_those_of_blimp(
+    paradigms: dict[str, Paradigm], published: Callable[[str], Path]
+) -> None:
+    terms = {}
+    for path in sorted(published("blimp/data").glob("*.jsonl.gz")):
+        row = json.loads(gzip.decompress(path.read_bytes()).split(b"\n")[0])
+        terms[row["UID"]] = row["linguistics_term"].replace("s-selection", "argument_structure")
+    assert {uid: paradigm.phenomenon for uid, paradigm in paradigms.items()} == terms
+
+
+def test_a_paradigm_of_a_few_lines_works(tmp_path: Path, lexicon: Lexicon, grammar: Grammar) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(FINE)
+    (paradigm,) = read_paradigms(path, grammar)
+    made = Generator(lexicon, grammar, COUNTERS).make(paradigm, 40, seed=0)
+    assert len(made.pairs) == 40
+    assert made.pairs["phenomenon"].unique().to_list() == ["agreement"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("noun:NP[num=?n,", "noun:NP[num=?n, gender=?n,", "contradict|no word"),
+        ("sem=?s, np=plain]", "sem=contest, np=name]", "mine.toml, line 7: the features .* contradict"),
+        (
+            "frame=intrans, subj=?s]",
+            "frame=intrans, subj=vessel, aspect=state]",
+            "line 7: no word of the lexicon",
+        ),
+        ("@main that @noun", "@main thta @noun", "no word 'thta' in mine.toml, line 7; did you mean 'that'"),
+        ("frame=intrans", "frame=intransitive", "no value of frame 'intransitive' in mine.toml, line 6"),
+        ("@verb[num=!?n]", "@verv[num=!?n]", "no part 'verv' in mine.toml, line 7; did you mean 'verb'"),
+        ("@verb[num=!?n]", "@verb[case=acc]", "no feature of V 'case' in mine.toml, line 7"),
+        ("@noun @verb", "@noun[num=!?n] @verb", "line 7: '@noun' changes the features of a phrase"),
+        ('differ = "verb"', 'differ = "noun"', "mine.toml, line 7: good and bad differ in @verb"),
+        ('differ = "verb"', 'differ = "vreb"', "no part 'vreb' in mine.toml, line 8"),
+        ('differ = "verb"', 'diffre = "verb"', "no key 'diffre' in mine.toml, line 8; did you mean 'differ'"),
+        ("@verb[num=!?n] .", "verb:V[form=past, frame=intrans] ever .", "differ in 'ever'"),
+        ('bad = "', 'worse = "', "no key 'worse' in mine.toml, line 7"),
+        ("[clause_agreement]", "[clause_agreement", "mine.toml.*line 4"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_file_and_line(
+    old: str, new: str, says: str, tmp_path: Path, lexicon: Lexicon, grammar: Grammar
+) -> None:
+    path = tmp_path / "mine.toml"
+    assert old in FINE
+    path.write_text(FINE.replace(old, new))
+    with pytest.raises(FelicityError, match=says):
+        for paradigm in read_paradigms(path, grammar):
+            Generator(lexicon, grammar, COUNTERS).make(paradigm, 5, seed=0)
+
+
+def test_a_length_that_cannot_be_reached_is_refused(
+    tmp_path: Path, lexicon: Lexicon, grammar: Grammar
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        FINE.replace("@verb[num=!?n] .", "@verb[num=!?n] mark:that mark:that .").replace(
+            'differ = "verb"', 'differ = ["verb", "mark"]'
+        )
+    )
+    (paradigm,) = read_paradigms(path, grammar)
+    with pytest.raises(FelicityError, match="mine.toml, line 7: no V.*equally long under all tokenizers"):
+        Generator(lexicon, grammar, {"words": lambda texts: [len(t.split()) for t in texts]}).make(
+            paradigm, 5, seed=0
+        )
+
+
+def test_a_paradigm_may_declare_that_it_cannot_be_equal(
+    tmp_path: Path, lexicon: Lexicon, grammar: Grammar
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        FINE.replace("@noun @verb[num=!?n]", "@noun not:not @verb[num=!?n]").replace(
+            'differ = "verb"', 'differ = ["verb", "not"]\nunequal = "the bad sentence has one more word"'
+        )
+    )
+    (paradigm,) = read_paradigms(path, grammar)
+    made = Generator(lexicon, grammar, {"words": lambda texts: [len(t.split()) for t in texts]}).make(
+        paradigm, 20, seed=0
+    )
+    assert set(made.pairs["tokens_bad_words"] - made.pairs["tokens_good_words"]) == {1}

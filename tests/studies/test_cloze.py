@@ -1,0 +1,284 @@
+"""The study of larger probes: figures by hand and by lm.fill, and the published tests of power."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from felicity.core.errors import BadInput
+from felicity.judge.cloze import judge_cloze
+from felicity.run.model import open_model
+from felicity.stats import pair_answers, permute_pairs, power_of_pairs
+from felicity.stimuli.items import write_items
+from felicity.stimuli.templates import Member, build_from_template, read_template
+from felicity.studies.cloze import read_cloze_pairs, read_cloze_set, study_cloze, write_cloze_report
+from felicity.studies.cloze.analysis import (
+    compare_accuracies,
+    compare_sizes,
+    conclude,
+    describe_targets,
+    fit_regressions,
+    judge_answers,
+    rate_humans,
+    tabulate_accuracy,
+)
+from felicity.studies.cloze.plan import ClozeSet, find_extensions, wrote_it
+from felicity.studies.cloze.study import note_repeats
+from felicity.studies.replay.predictions import judge_model, read_frames, read_models
+
+
+def make_set(name: str = "small", n: int = 4) -> ClozeSet:
+    rows = [
+        (f"{name}/{number}", condition, f"A thing{number} is {no}a", target, contrast)
+        for number in range(n)
+        for condition, no, target, contrast in (
+            ("affirmative", "", "tool", "bird"),
+            ("negative", "not ", "bird", "tool"),
+        )
+    ]
+    items = pl.DataFrame(
+        rows, schema=["item", "condition", "context_text", "target", "contrast"], orient="row"
+    )
+    return ClozeSet(name, items, ("affirmative",), ("affirmative", "negative"))
+
+
+def make_answers(data: ClozeSet, ranks: list[int | None], changed: list[bool]) -> pl.DataFrame:
+    rows = []
+    for place, row in enumerate(data.items.iter_rows(named=True)):
+        number, second = divmod(place, 2)
+        rank = None if second else ranks[number]
+        words = [f"word{k}" for k in range(20)]
+        if rank:
+            words[rank - 1] = row["target"]
+        if second and not changed[number]:
+            words[0] = rows[-1]["predictions"][0]
+        elif second:
+            words[0] = "other"
+        rows.append(
+            {
+                "item": row["item"],
+                "condition": row["condition"],
+                "frame": row["context_text"] + " ___.",
+                "target": row["target"],
+                "contrast": row["contrast"],
+                "predictions": words,
+                "rank": rank,
+                "logprob": math.log(0.2),
+                "contrast_logprob": math.log(0.1),
+                "n_tokens": 1,
+            }
+        )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def test_top_k_and_sensitivity_are_shares_of_frames_and_of_pairs() -> None:
+    data = make_set()
+    answers = {("small", "lm"): make_answers(data, [1, 4, 15, None], [True, False, False, False])}
+    table = tabulate_accuracy(answers, {"small": data})
+    assert dict(table.select("figure", "share").iter_rows()) == {
+        "top1": 0.25,
+        "top5": 0.5,
+        "top10": 0.5,
+        "top20": 0.75,
+        "sensitivity": 0.25,
+    }
+    assert set(table["n"]) == {4}
+
+
+def test_targets_have_a_probability_a_rank_and_log_odds() -> None:
+    data = make_set()
+    answers = {("small", "lm"): make_answers(data, [1, 4, 15, None], [True] * 4)}
+    row = describe_targets(answers, {"small": data}).row(0, named=True)
+    assert row["probability"] == pytest.approx(0.2)
+    assert row["log_odds"] == pytest.approx(math.log(2.0))
+    assert (row["ranked"], row["median_rank"], row["preferred"]) == (3, 4.0, 1.0)
+
+
+def test_a_conclusion_that_a_small_set_cannot_reach_is_called_so() -> None:
+    """8 against 2 of 10 discordant items: p = .109; of 100: 80 against 20, p far below .05."""
+    sets = {name: make_set(name, n) for name, n in (("small", 10), ("large", 100))}
+    answers = {}
+    for name, data in sets.items():
+        n = data.items.height // 2
+        first = [1 if number < 0.8 * n else None for number in range(n)]
+        second = [None if number < 0.8 * n else 1 for number in range(n)]
+        answers[name, "good"] = make_answers(data, first, [True] * n)
+        answers[name, "poor"] = make_answers(data, second, [True] * n)
+    row = compare_sizes(answers, sets, [("small", "large")], figures=("top1",)).row(0, named=True)
+    assert row["p_small"] == pytest.approx(0.109375)
+    assert row["p_large"] < 1e-8
+    assert row["difference_small"] == pytest.approx(0.6)
+    assert row["power_small"] < 0.8 < row["power_large"]
+    assert row["conclusion"] == "was out of reach of the small set"
+    change = compare_accuracies(tabulate_accuracy(answers, sets), [("small", "large")])
+    assert change.filter(model="good", figure="top1")["change"][0] == pytest.approx(0.0)
+
+
+def test_conclusions_are_told_apart() -> None:
+    up, down = {"p": 0.01, "difference": 0.1}, {"p": 0.01, "difference": -0.1}
+    unsure = {"p": 0.5, "difference": 0.1}
+    assert conclude(up, up) == "holds"
+    assert conclude(up, down) == "is reversed"
+    assert conclude(up, unsure) == "does not hold on the extension"
+    assert conclude(unsure, unsure) == "stays open at both sizes"
+
+
+def test_two_annotators_give_a_ceiling_and_kappa() -> None:
+    """One says tool, tool, tool, bird; the other tool, tool, bird, bird: agreement .75, by chance .5."""
+    said = {"ada": ("tool", "Tool ", "tool", "bird"), "bob": ("tool", "tool", "bird", "bird")}
+    rows = [
+        ("small", str(number), "affirmative", who, answer)
+        for who, answers in said.items()
+        for number, answer in enumerate(answers)
+    ]
+    given = pl.DataFrame(rows, schema=["dataset", "item", "condition", "annotator", "answer"], orient="row")
+    row = rate_humans(given, {"small": make_set()}).row(0, named=True)
+    assert row["accuracy"] == pytest.approx((0.75 + 0.5) / 2)
+    assert row["kappa"] == pytest.approx(0.5)
+
+
+def test_sentences_that_stand_twice_are_told() -> None:
+    data = make_set()
+    twice = ClozeSet("twice", pl.concat([data.items, data.items.head(2)]), data.targets, data.change)
+    assert note_repeats({"once": data, "twice": twice}) == [
+        "twice repeats 2 of its 10 sentences; tests count each of them."
+    ]
+
+
+def test_the_published_extensions_are_known_and_others_are_named() -> None:
+    names = ["neg_136_simp", "neg_1500_simp_temp", "mine"]
+    assert find_extensions(names) == [("neg_136_simp", "neg_1500_simp_temp")]
+    assert find_extensions(names, ["neg_136_simp:mine"])[-1] == ("neg_136_simp", "mine")
+    with pytest.raises(BadInput, match="SMALL:LARGE"):
+        find_extensions(names, ["neg_136_simp:nothing"])
+
+
+def test_a_model_that_wrote_the_items_is_known_by_any_of_its_names() -> None:
+    data = ClozeSet("role_1500", pl.DataFrame(), (), (), written_by="text-davinci-002")
+    assert wrote_it(data, name="gpt3", spec="openai:gpt3")
+    assert wrote_it(data, name="text-davinci-002", spec="openai:text-davinci-002")
+    assert not wrote_it(data, name="smollm2", spec="smollm2")
+
+
+def test_a_dataset_comes_in_pairs_of_sentences(published: Callable[[str], Path]) -> None:
+    published("ettinger2020")
+    pairs = read_cloze_pairs("neg_136_simp")
+    assert len(pairs) == 18
+    assert pairs[0].sentences == ("A trout is a fish", "A trout is not a tool")
+
+
+@pytest.fixture
+def own_sets(tmp_path: Path) -> list[str]:
+    """A small and a larger cloze file of our own, the larger written by the tiny model."""
+    members = [Member("cat", "animal"), Member("dog", "animal"), Member("oak", "tree"), Member("elm", "tree")]
+    more = [*members, *(Member(f"saw{n}", "tool") for n in range(6))]
+    paths = []
+    for name, chosen in (("small", members), ("large", more)):
+        items = build_from_template(read_template("neg"), members=chosen).items
+        if name == "large":
+            items = items.with_columns(written_by=pl.lit("tiny-gpt2"))
+        paths.append(str(tmp_path / f"{name}.parquet"))
+        write_items(items, Path(paths[-1]))
+    return paths
+
+
+def test_the_study_is_what_fill_and_score_candidates_say(
+    tiny_model: Path, own_sets: list[str], tmp_path: Path
+) -> None:
+    lm = open_model(str(tiny_model), cache=False)
+    study = study_cloze(own_sets, [lambda: lm], out=tmp_path / "study", against=["small:large"])
+    answers = study.answers["large", "tiny-gpt2"]
+    data = read_cloze_set(own_sets[1])
+    for row in answers.iter_rows(named=True):
+        filled = lm.fill(row["frame"], k=20)["filler"].to_list()
+        assert row["predictions"] == filled
+        assert row["rank"] == (filled.index(row["target"]) + 1 if row["target"] in filled else None)
+        scored = lm.score_candidates(row["frame"], [row["target"], row["contrast"]])["logprob"]
+        assert row["logprob"] == pytest.approx(scored[0], abs=1e-3)
+        assert row["contrast_logprob"] == pytest.approx(scored[1], abs=1e-3)
+    frames = answers.with_columns(suite=pl.lit("s"), phenomenon=pl.lit("p"))
+    judged = judge_cloze(frames, targets=data.targets, change=data.change)
+    ours = judge_answers(answers, data).group_by("figure").agg(pl.col("passed").mean())
+    theirs = judged.group_by("rule").agg(pl.col("passed").mean())
+    assert dict(ours.iter_rows()) == dict(theirs.iter_rows())
+
+
+def test_the_report_warns_of_a_model_on_its_own_items(
+    tiny_model: Path, own_sets: list[str], tmp_path: Path
+) -> None:
+    lm = open_model(str(tiny_model), cache=False)
+    out = tmp_path / "study"
+    study = study_cloze(own_sets, [lambda: lm], out=out, against=["small:large"])
+    assert len(study.warnings) == 1
+    assert "large, whose items it wrote itself" in study.warnings[0]
+    page = write_cloze_report(study, out).read_text()
+    assert study.warnings[0] in page
+    assert {"accuracy.csv", "targets.csv", "changes.csv"} <= {path.name for path in out.iterdir()}
+
+
+def pair_published(
+    folder: Path, first: str, second: str, reading: str, *, firsts_only: bool = False
+) -> object:
+    """Two published models on the same frames, top-5 under a reading."""
+    name = folder.name.lower().replace("-", "_")
+    frames = read_frames(name, folder)
+    role = name.startswith("role")
+    targets = ["a", "b"] if role else ["affirmative"]
+    tables = []
+    for model in read_models(folder):
+        if model.model in (first, second):
+            judged = judge_model(frames, model, reading, targets=targets, change=[])
+            chosen = judged.filter(rule="top5").with_row_index("place")
+            tables.append((model.model, chosen))
+    by_name = dict(tables)
+    return pair_answers(by_name[first], by_name[second], on="place")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "first", "second", "reading", "power"),
+    [
+        ("ROLE-1500", "albert-xxlarge-v2", "roberta-large", "first places", 0.722),
+        ("ROLE-1500", "albert-xxlarge-v2", "roberta-large", "corrected", 0.069),
+        ("NEG-1500-SIMP-TEMP", "gpt3_withoutprompt", "bert-large-uncased", "corrected", 0.043),
+    ],
+)
+def test_published_power_comes_out_of_the_published_predictions(
+    dataset: str, first: str, second: str, reading: str, power: float, published: Callable[[str], Path]
+) -> None:
+    pairs = pair_published(published(f"shivagunde2023/predictions/{dataset}"), first, second, reading)
+    assert power_of_pairs(pairs).power == pytest.approx(power, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "first", "second", "p"),
+    [
+        ("ROLE-1500", "albert-xxlarge-v2", "roberta-large", 0.0109),
+        ("NEG-1500-SIMP-TEMP", "gpt3_withoutprompt", "gpt2-xl", 0.2246),
+    ],
+)
+def test_published_permutation_tests_come_out_exactly(
+    dataset: str, first: str, second: str, p: float, published: Callable[[str], Path]
+) -> None:
+    pairs = pair_published(published(f"shivagunde2023/predictions/{dataset}"), first, second, "first places")
+    found = permute_pairs(pairs)
+    assert found.exact
+    assert found.p == pytest.approx(p, abs=5e-5)
+
+
+def test_a_regression_leaves_out_a_model_that_is_always_wrong_and_says_so() -> None:
+    sets = {name: make_set(name, 40) for name in ("small", "large")}
+    hits = {"good": range(32), "poor": range(20, 40), "none": range(0)}
+    answers = {
+        (name, model): make_answers(
+            data, [1 if number in hits[model] else None for number in range(40)], [True] * 40
+        )
+        for name, data in sets.items()
+        for model in hits
+    }
+    table, notes = fit_regressions(answers, sets, [("small", "large")])
+    assert notes[0] == "small: none is always right or always wrong, so no regression has it."
+    poor = table.filter(term="modelpoor")["estimate"][0]
+    assert poor < 0
+    assert table["formula"][0] == "passed ~ model * set + (1 | item)"

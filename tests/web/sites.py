@@ -1,0 +1,48 @@
+"""A rating site that runs for the length of a test, with a clock that can be set forward."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from felicity.humans import PlatformIds, Store, Study, load_keys
+from felicity.web import RatingOptions, create_rating_site, running
+
+TOKEN = "the researcher's token"
+
+
+class Clock:
+    """The time of day, plus whatever a test adds."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead
+
+
+@dataclass(frozen=True)
+class Site:
+    url: str
+    store: Store
+    clock: Clock
+
+
+@contextmanager
+def open_site(
+    study: Study,
+    *,
+    preview: bool = False,
+    secure: bool = False,
+    database: str | None = None,
+    requests_per_second: float = 0,
+) -> Iterator[Site]:
+    """Serve a study."""
+    clock = Clock()
+    store = Store(study, database, clock=clock)
+    options = RatingOptions(
+        token=TOKEN, preview=preview, secure=secure, requests_per_second=requests_per_second
+    )
+    site = create_rating_site(store, load_keys(study.folder), PlatformIds(study.folder), options)
+    with running(site) as url:
+        yield Site(url, store, clock)

@@ -1,0 +1,86 @@
+"""A hundred servers killed while fifty raters answer: nothing acknowledged is lost, nothing is doubled."""
+
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from felicity.humans import Population, Store, Study, hash_platform_id, load_keys, send_raters
+from felicity.humans.tables import answers, raters, slots
+from felicity.web import find_port
+from tests.humans.databases import open_postgresql
+from tests.humans.studies import make_study, stimulus_rows
+
+KILLS = 100
+RATERS = 50
+TRIALS = 60
+MORE = f'[platform]\nname = "prolific"\n[design]\nlists = "all"\nquota = {RATERS}\n'
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return make_study(
+        tmp_path / "study", rows=stimulus_rows("likert", items=TRIALS, conditions=("",)), more=MORE
+    )
+
+
+def check_killed(study: Study, database: str | None) -> None:
+    port = find_port()
+    script = Path(__file__).with_name("kill_server.py")
+    command = [sys.executable, str(script), str(study.folder), str(port), str(KILLS), "5"]
+    killer = subprocess.Popen(
+        [*command, *([database] if database else [])],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        visits = send_raters(
+            f"http://127.0.0.1:{port}",
+            study,
+            Population(raters=RATERS, double_clicks=0.1),
+            at_once=RATERS,
+            patience=900,
+            think=lambda rng: rng.uniform(0.2, 1.2),
+        )
+        ended = time.time()
+    finally:
+        said, _ = killer.communicate(timeout=300)
+    kills = [float(line.split()[1]) for line in said.splitlines() if line.startswith("killed")]
+    assert len(kills) == KILLS
+    # The kills fell while raters were answering.
+    assert sum(moment < ended for moment in kills) > 0.9 * KILLS
+    store = Store(study, database)
+    keys = load_keys(study.folder)
+    assert all(visit.code for visit in visits)
+    ids = {row.key_hash: row.id for row in store.rows(raters)}
+    of_slot = {row.id: row.rater for row in store.rows(slots)}
+    assert len(ids) == len(of_slot) == RATERS
+    stored: Counter[tuple[str, int, str]] = Counter(
+        (of_slot[row.slot], row.row, row.raw) for row in store.rows(answers)
+    )
+    acknowledged = {
+        (ids[hash_platform_id(keys, visit.platform_id)], row, given)
+        for visit in visits
+        for row, _, given in visit.acknowledged
+    }
+    assert acknowledged <= set(stored)
+    assert set(stored.values()) == {1}
+    assert len(stored) == RATERS * TRIALS
+    store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_sqlite_loses_nothing_when_the_server_is_killed(study: Study) -> None:
+    check_killed(study, None)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_postgresql_loses_nothing_when_the_server_is_killed(study: Study, tmp_path: Path) -> None:
+    with open_postgresql(tmp_path) as database:
+        check_killed(study, database)
