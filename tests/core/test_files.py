@@ -1,5 +1,7 @@
 import gzip
 import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
@@ -31,6 +33,18 @@ def test_the_content_is_on_disk_before_it_takes_the_name(
     with replacing_folder(tmp_path / "model") as part:
         (part / "weights").write_text("wider")
     assert len(seen) == 2
+
+
+def test_a_pipe_or_device_is_written_to_and_stays_what_it_is(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        received = pool.submit(pipe.read_text)
+        with replacing(pipe) as part:
+            part.write_text("a,b\n")
+        assert received.result() == "a,b\n"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert os.listdir(tmp_path) == ["pipe"]
 
 
 def test_a_folder_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:

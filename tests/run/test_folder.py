@@ -24,6 +24,16 @@ def folder(tmp_path: Path, tiny_model: Path, empty_cache: Path) -> Path:
     return tmp_path / "run"
 
 
+@pytest.mark.parametrize("name", ["openai:x", "http:/[x", "a[1]*?", "s3:/b"])
+def test_the_folders_name_is_neither_an_address_nor_a_pattern(
+    name: str, tmp_path: Path, tiny_model: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.csv").write_text(PAIRS)
+    fe.evaluate("pairs.csv", fe.model(str(tiny_model)), out=name)
+    assert fe.read_run(name)["judgements"].height == 2
+
+
 def lower_first_score(path: Path) -> None:
     scores = pl.read_parquet(path / "scores.parquet")
     scores.with_columns(pl.col("value") - 1).write_parquet(path / "scores.parquet")

@@ -100,10 +100,11 @@ class Rater:
         return found.first.get_attribute("value") if found.count() else None
 
     def wait_for_next(self, before: str | None) -> None:
+        """Until the next page is there: its form or the code, not the empty document that comes before it."""
         deadline = time.monotonic() + WAIT_S
         while time.monotonic() < deadline:
             try:
-                if self.token() != before:
+                if self.has("#code") or self.token() not in (None, before):
                     self.page.wait_for_load_state()
                     return
             except playwright.Error:

@@ -37,7 +37,7 @@ class Browser:
     """A browser without a script: cookies, redirects, forms."""
 
     def __init__(self, url: str) -> None:
-        self.client = httpx.Client(base_url=url, follow_redirects=True, verify=False)
+        self.client = httpx.Client(base_url=url, follow_redirects=True, verify=False, timeout=60)
         OPEN.append(self.client)
         self.answer: httpx.Response | None = None
 
@@ -156,7 +156,7 @@ def test_a_thousand_platform_ids_are_nowhere_but_in_the_file_that_can_be_deleted
     study = make_study(folder, rows=rows, more=PROLIFIC + "[design]\nquota = 1000\n")
     ids = [f"planted{number:06d}x{number * 7919 % 100_000:05d}" for number in range(1000)]
     with open_site(study) as site:
-        with httpx.Client(base_url=site.url, verify=False) as client:
+        with httpx.Client(base_url=site.url, verify=False, timeout=60) as client:
             for name in ids:
                 client.cookies.clear()
                 client.get("/", params={"PROLIFIC_PID": name})
@@ -204,7 +204,7 @@ def test_after_forgetting_no_platform_id_is_written_again(tmp_path: Path) -> Non
 def test_no_address_and_no_browser_is_on_the_disk(tmp_path: Path) -> None:
     study = make_study(tmp_path)
     with open_site(study) as site:
-        with httpx.Client(base_url=site.url, verify=False, follow_redirects=True) as client:
+        with httpx.Client(base_url=site.url, verify=False, follow_redirects=True, timeout=60) as client:
             client.headers["user-agent"] = "PlantedBrowser/9"
             page = read_page(client.get("/").text)
             client.post("/consent", data={"token": page.fields["token"], "agree": "1"})

@@ -75,16 +75,22 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that replaces it when the block succeeds.
 
     A reader sees the old file or the new one, never part of one, even after a power failure: the content is
-    on disk before the file is renamed. A failure leaves nothing behind.
+    on disk before the file is renamed. A failure leaves nothing behind. A device or a pipe, such as /dev/null
+    or /dev/stdout, is written to and never replaced.
     """
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=_part_prefix(path), dir=path.parent)
+        special = _is_special(path)
+        handle, name = tempfile.mkstemp(prefix=_part_prefix(path), dir=None if special else path.parent)
         os.close(handle)
     part = Path(name)
     try:
         with disk_errors(path):
             yield part
+            if special:
+                with part.open("rb") as content, path.open("wb") as device:
+                    shutil.copyfileobj(content, device)
+                return
             part.chmod(0o666 & ~_umask())
             _sync(part)
             part.replace(path)
@@ -123,6 +129,11 @@ def clear_leftovers(folder: Path) -> None:
         else:
             with suppress(OSError):
                 path.unlink()
+
+
+def _is_special(path: Path) -> bool:
+    """Whether a path is a device, a pipe or a socket."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _part_prefix(path: Path) -> str:

@@ -96,7 +96,8 @@ class RunFolder:
 
         with replacing(self.file(name)) as part:
             form = pl.DataFrame(schema=schema).to_arrow().schema
-            with pq.ParquetWriter(part, form, compression="zstd") as writer:
+            # pyarrow would read a relative path such as "openai:x" as the address of another file system.
+            with pq.ParquetWriter(part.absolute(), form, compression="zstd") as writer:
                 for frame in frames:
                     writer.write_table(conform(frame, schema).to_arrow().cast(form))
 
@@ -113,7 +114,7 @@ class RunFolder:
         """Read one Parquet table in parts of some thousands of rows."""
         import pyarrow.parquet as pq
 
-        for batch in pq.ParquetFile(self.file(name)).iter_batches(batch_size=PART_ROWS):
+        for batch in pq.ParquetFile(self.file(name).absolute()).iter_batches(batch_size=PART_ROWS):
             yield conform(pl.DataFrame(pl.from_arrow(batch)), TABLES[name])
 
     def read_file(self, path: Path, sheet: Schema | None = None) -> pl.DataFrame:
@@ -124,7 +125,11 @@ class RunFolder:
         if not path.exists():
             raise BadInput(f"{self.path} has no {path.name}; run `felicity run` with -o {self.path}.")
         try:
-            return pl.read_csv(path, schema_overrides=sheet) if sheet else pl.read_parquet(path)
+            # The folder's name may look like an address or a pattern; it is neither.
+            whole = path.absolute()
+            if sheet:
+                return pl.read_csv(whole, schema_overrides=sheet, glob=False)
+            return pl.read_parquet(whole, glob=False)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise BadInput(
                 f"{path} is damaged or truncated; run `felicity run` with -o {self.path} again."

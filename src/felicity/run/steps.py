@@ -106,7 +106,7 @@ def _read_begun(path: Path, prompts: pl.DataFrame) -> pl.DataFrame | None:
     if not path.exists():
         return None
     try:
-        begun = pl.read_parquet(path)
+        begun = pl.read_parquet(path.absolute(), glob=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return None
     return begun if begun.schema == prompts.schema else None
