@@ -19,7 +19,6 @@ from felicity.humans import Population, Store, read_study, send_raters
 from felicity.humans.tables import answers
 from felicity.web import find_port
 
-TRIALS = 20
 STUDY = """\
 [study]
 title = "Benchmark"
@@ -44,26 +43,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--raters", type=int, nargs="+", default=[200])
     parser.add_argument("--think", type=float, default=4.0, help="mean seconds a rater looks at a page")
+    parser.add_argument("--answers", type=int, default=20, help="answers of each rater")
     parser.add_argument("--database", help="postgresql+psycopg://...; an empty database")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--limit", type=float, help="fail if p95 is above so many milliseconds")
     options = parser.parse_args()
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {TRIALS} answers each")
+    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {options.answers} answers each")
     print("raters  answers/s  p50 ms  p95 ms  p99 ms  server CPU ms/answer  stored/sent")
     worst = 0.0
     for raters in options.raters:
-        worst = max(worst, measure(raters, options.think, options.database, options.workers))
+        worst = max(worst, measure(raters, options))
     return int(options.limit is not None and worst > options.limit)
 
 
-def measure(raters: int, think: float, database: str | None, workers: int) -> float:
+def measure(raters: int, options: argparse.Namespace) -> float:
     """Send so many raters at once; prints the figures and gives p95."""
+    database, trials = options.database, options.answers
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "study.toml").write_text(STUDY, encoding="utf-8")
         with (folder / "stimuli.csv").open("w", encoding="utf-8", newline="") as handle:
             writer = csv.writer(handle)
-            writer.writerows([("item", "text"), *((n, f"The cat number {n} sleeps.") for n in range(TRIALS))])
+            writer.writerows([("item", "text"), *((n, f"The cat number {n} sleeps.") for n in range(trials))])
         study = read_study(folder)
         store = Store(study, database)
         before = len(store.rows(answers))
@@ -71,7 +72,7 @@ def measure(raters: int, think: float, database: str | None, workers: int) -> fl
         command = [sys.executable, "-m", "felicity", "rate", "serve", name, "--port", str(port)]
         command += [
             "--workers",
-            str(workers),
+            str(options.workers),
             "--requests-per-second",
             "0",
             *(["--database", database] if database else []),
@@ -88,7 +89,7 @@ def measure(raters: int, think: float, database: str | None, workers: int) -> fl
                 study,
                 Population(raters=raters),
                 at_once=raters,
-                think=lambda rng: rng.expovariate(1 / think),
+                think=lambda rng: rng.expovariate(1 / options.think),
             )
             seconds = time.perf_counter() - begin
             cpu = read_cpu(server.pid) - cpu_before
@@ -101,7 +102,7 @@ def measure(raters: int, think: float, database: str | None, workers: int) -> fl
     low, high, highest = np.percentile(waits, [50, 95, 99])
     print(
         f"{raters:>6} {len(waits) / seconds:>10.1f} {low:>7.1f} {high:>7.1f} {highest:>7.1f} "
-        f"{1000 * cpu / max(len(waits), 1):>21.1f}  {stored}/{raters * TRIALS}"
+        f"{1000 * cpu / max(len(waits), 1):>21.1f}  {stored}/{raters * trials}"
     )
     return float(high)
 
