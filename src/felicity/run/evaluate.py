@@ -149,7 +149,7 @@ def plan_run(
         requests=requests,
         contexts=contexts,
         tables={"items": items, "contexts": contexts, "requests": requests},
-        findings=audit_rows(data),
+        findings=audit_rows(data, items, compares=rule.compares),
         rule=data.rule,
         measures=chosen,
         contrasts=data.contrasts,
