@@ -9,7 +9,7 @@ from .evaluate import plan_run as plan_run
 from .evaluate import read_run as read_run
 from .evaluate import report_run as report_run
 from .folder import RunFolder as RunFolder
-from .folder import export_run as export_run
+from .folder import export_tables as export_tables
 from .folder import write_table as write_table
 from .manifest import FORMAT as FORMAT
 from .manifest import command_line as command_line
@@ -32,6 +32,11 @@ from .rules import refuse_impossible as refuse_impossible
 from .score_cache import clear_cache as clear_cache
 from .score_cache import list_cache as list_cache
 from .scoring import find_missing as find_missing
+from .study_folder import Study as Study
+from .study_folder import is_study as is_study
+from .study_folder import list_runs as list_runs
+from .study_folder import read_study as read_study
+from .study_folder import write_study as write_study
 from .surprisal import measure_surprisal as measure_surprisal
 from .surprisal import read_texts as read_texts
 from .surprisal import take_lines as take_lines

@@ -19,8 +19,11 @@ from .frames import place_blanks as place_blanks
 from .frames import place_words as place_words
 from .frames import rank_fillers as rank_fillers
 from .frames import refuse_long_frames as refuse_long_frames
+from .generation import cut_at_stop as cut_at_stop
+from .generation import draw as draw
 from .generation import generate_texts as generate_texts
 from .generation import refuse_long_prompts as refuse_long_prompts
+from .generation import stream_for as stream_for
 from .masking import LOGITS as LOGITS
 from .masking import MASKED_BATCH_TOKENS as MASKED_BATCH_TOKENS
 from .masking import UNIT_TOKENS as UNIT_TOKENS
