@@ -4,6 +4,7 @@ from .answers import judgements_by as judgements_by
 from .answers import read_answers as read_answers
 from .audit import refuse_overlong as refuse_overlong
 from .evaluate import Run as Run
+from .evaluate import check_request as check_request
 from .evaluate import evaluate as evaluate
 from .evaluate import plan_run as plan_run
 from .evaluate import read_run as read_run
@@ -17,6 +18,7 @@ from .manifest import digest_items as digest_items
 from .manifest import installed as installed
 from .manifest import now as now
 from .model import Model as Model
+from .model import build_prompts as build_prompts
 from .model import open_model as open_model
 from .pipeline import Plan as Plan
 from .pipeline import carry_out as carry_out
@@ -37,6 +39,7 @@ from .study_folder import is_study as is_study
 from .study_folder import list_runs as list_runs
 from .study_folder import read_study as read_study
 from .study_folder import write_study as write_study
+from .surprisal import check_units as check_units
 from .surprisal import measure_surprisal as measure_surprisal
 from .surprisal import read_texts as read_texts
 from .surprisal import take_lines as take_lines

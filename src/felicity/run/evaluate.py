@@ -1,7 +1,7 @@
 """Evaluate a model on a dataset: plan a run, carry it out in a folder, and read its tables."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import polars as pl
 
 from felicity.core.contrasts import ACCURACY, Headline
 from felicity.core.errors import BadInput, UnknownName
-from felicity.core.progress import Progress
+from felicity.core.progress import Progress, notebook_progress
 from felicity.data import Columns, Dataset, read_dataset, sample_items, take_frame
 from felicity.design import build_requests
 from felicity.measures import Unigram, check_measures, read_unigram
@@ -109,25 +109,31 @@ def evaluate(
     >>> run.accuracy(by="phenomenon").height
     12
     """
-    lm = open_model(lm) if isinstance(lm, str) else lm
+    if not isinstance(lm, str | Model):
+        raise BadInput(f"The model is {lm!r}; give a name, or a model opened with felicity.model().")
     counts = read_unigram(Path(unigram)) if unigram else None
-    if isinstance(dataset, str | Path):
-        data = read_dataset(
-            str(dataset),
-            columns,
-            rule=rule,
-            folder=Path(source) if source else None,
-            without=impossible_rules(lm.info.can),
+    if isinstance(lm, str):
+        # Whatever is misspelt is said before a model is fetched.
+        check_request(
+            dataset, measures=measures, rule=rule, source=source, columns=columns, counted=counts is not None
         )
-        data = replace(data, name=str(dataset))
-    else:
-        data = take_frame(dataset, columns)
+        lm = open_model(lm)
+    data = check_request(
+        dataset,
+        measures=measures,
+        rule=rule,
+        source=source,
+        columns=columns,
+        counted=counts is not None,
+        without=impossible_rules(lm.info.can),
+    )
+    progress = progress or notebook_progress()
     items = sample_items(data.items, sample, seed=seed)
     plan = plan_run(
         data,
         items,
         lm,
-        measures=[measures] if isinstance(measures, str) else measures,
+        measures=_as_names(measures),
         counts=counts,
         unseen=unseen,
         seed=seed,
@@ -140,6 +146,50 @@ def evaluate(
     with tempfile.TemporaryDirectory(prefix="felicity-") as place:
         carry_out(lm, plan, RunFolder(Path(place)), progress=progress, on_audit=on_audit)
         return replace(read_run(place), folder=None)
+
+
+def check_request(
+    dataset: str | Path | Any,
+    *,
+    measures: str | Sequence[str] | None = None,
+    rule: str | None = None,
+    source: str | Path | None = None,
+    columns: Columns | None = None,
+    counted: bool = False,
+    without: Collection[str] = (),
+) -> Dataset:
+    """The dataset of a run, after a check of all names and options that needs no model.
+
+    dataset: also one that was read before; it is read again only if its rule is among those in `without`.
+    counted: whether unigram counts are at hand.
+
+    Raises BadInput or UnknownName, or NotPossible if a measure lacks what it needs.
+    """
+    if isinstance(dataset, Dataset) and (rule or dataset.rule not in without):
+        data = dataset
+    elif isinstance(dataset, str | Path | Dataset):
+        name = dataset.name if isinstance(dataset, Dataset) else str(dataset)
+        folder = Path(source) if source else None
+        data = replace(read_dataset(name, columns, rule=rule, folder=folder, without=without), name=name)
+    else:
+        data = take_frame(dataset, columns)
+    judging = RULES[data.rule]
+    chosen = judging.choose_measures(data.method, _as_names(measures))
+    if not judging.fixed:
+        check_measures(chosen, counted)
+    return data
+
+
+def _as_names(measures: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Measures as a tuple.
+
+    Raises BadInput if one is not a name.
+    """
+    if measures is None or isinstance(measures, str):
+        return (measures,) if measures else None
+    if not isinstance(measures, Sequence) or not all(isinstance(name, str) for name in measures):
+        raise BadInput(f"The measures are {measures!r}; give a name or a list of names.")
+    return tuple(measures) or None
 
 
 def plan_run(
