@@ -7,7 +7,7 @@ import typer
 
 from felicity.cli.help import SectionedCommand
 from felicity.cli.model_options import DataOptions, takes_groups
-from felicity.cli.options import Bad, From, Good, Json, RuleName
+from felicity.cli.options import Bad, Factors, From, Good, Json, RuleName
 from felicity.cli.terminal import out, print_json, print_rows
 
 syntaxgym_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Work with SyntaxGym's suites.")
@@ -201,6 +201,7 @@ def check(
     ],
     good: Good = "good",
     bad: Bad = "bad",
+    factor: Factors = None,
     json: Json = False,
 ) -> None:
     """Report what `felicity run` would refuse or warn of: every line of a table, and errors of a suite.
@@ -216,7 +217,7 @@ def check(
     """
     from felicity.data import Columns, check_file
 
-    found = check_file(file, Columns(good=good, bad=bad))
+    found = check_file(file, Columns(good=good, bad=bad, factors=tuple(factor or ())))
     problems = found.problems.to_dicts()
     if json:
         told = {"file": str(file), "items": found.items, "stimuli": found.stimuli, "problems": problems}

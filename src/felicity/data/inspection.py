@@ -11,7 +11,7 @@ from felicity.core.errors import FelicityError
 from felicity.data.catalogue import STARTER, STARTER_TITLE, Dataset, read_dataset
 from felicity.data.cloze_table import is_cloze_table
 from felicity.data.entry import load_entries
-from felicity.data.pairs import PAIR_CONDITIONS, Columns, find_columns, is_long, is_rated
+from felicity.data.pairs import PAIR_CONDITIONS, Columns, find_columns, is_long, is_rated, name_conditions
 from felicity.data.tables import Table, read_table
 
 PROBLEMS = {"line": pl.UInt32(), "problem": pl.String(), "column": pl.String(), "detail": pl.String()}
@@ -38,8 +38,7 @@ def check_file(path: Path, columns: Columns) -> Checked:
     found = pl.DataFrame(schema=PROBLEMS)
     items = None
     if not is_document(path):
-        table = read_table(path)
-        items = _lay_out(table, columns)
+        items = _lay_out(name_conditions(read_table(path), columns.factors), columns)
         found = _find_empty(items) if items is not None else found
     try:
         read = read_dataset(str(path), columns).items
