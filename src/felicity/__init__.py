@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from felicity.engines.served import Serving as Serving
     from felicity.run import Model as Model
     from felicity.run import Run as Run
+    from felicity.run import Study as Study
     from felicity.run import Workers as Workers
     from felicity.run import evaluate as evaluate
     from felicity.run import open_model as model
     from felicity.run import read_run as read_run
+    from felicity.run import read_study as read_study
     from felicity.studies.context import study_context as study_context
+    from felicity.studies.saved import report_study as report_study
 
 # Loaded on first use, so that `import felicity` and `felicity --help` start quickly.
 _PUBLIC = {
@@ -28,10 +31,13 @@ _PUBLIC = {
     "Policy": ("felicity.core.policy", "Policy"),
     "Run": ("felicity.run", "Run"),
     "Serving": ("felicity.engines.served", "Serving"),
+    "Study": ("felicity.run", "Study"),
     "Workers": ("felicity.run", "Workers"),
     "evaluate": ("felicity.run", "evaluate"),
     "model": ("felicity.run", "open_model"),
     "read_run": ("felicity.run", "read_run"),
+    "read_study": ("felicity.run", "read_study"),
+    "report_study": ("felicity.studies.saved", "report_study"),
     "study_context": ("felicity.studies.context", "study_context"),
 }
 __all__ = [
@@ -40,10 +46,13 @@ __all__ = [
     "Policy",
     "Run",
     "Serving",
+    "Study",
     "Workers",
     "evaluate",
     "model",
     "read_run",
+    "read_study",
+    "report_study",
     "study_context",
 ]
 

@@ -132,7 +132,7 @@ def test_data_ls_show_and_check(cli: Cli, pairs: Path) -> None:
     pairs.write_text("good,bad\nHe left.,He left.\n")
     answer = cli("data", "check", pairs)
     assert answer.code == 1
-    assert "identical pair" in answer.out
+    assert "identical texts" in answer.out
 
 
 def test_models_and_measures_are_listed_and_described(cli: Cli, tiny_model: Path) -> None:

@@ -61,9 +61,9 @@ CAN = {
     "masked": {"score", "more", "fill"},
     "seq2seq": {"score", "more", "fill", "generate"},
     "xlnet": {"score", "more", "fill"},
-    "ngram": {"score", "more", "fill"},
-    "lstm": {"score", "more", "fill"},
-    "tdlm": {"score", "more"},
+    "ngram": {"score", "more", "fill", "generate"},
+    "lstm": {"score", "more", "fill", "generate"},
+    "tdlm": {"score", "more", "fill", "generate"},
     "served": {"score", "fill", "generate"},
 }
 # What a field of the policy that is the family's own is settled to.

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 import felicity as fe
-from felicity.core.errors import BadInput
+from felicity.core.errors import BadInput, UnknownName
 from felicity.data.catalogue import read_dataset
+from felicity.data.pairs import Columns
 from felicity.run.answers import analysis_table, stimuli_table
 from felicity.run.evaluate import evaluate, read_run
 
@@ -66,3 +67,16 @@ def test_a_table_of_texts_and_ratings_is_judged_by_the_rating_rule(tmp_path: Pat
 def test_ratings_that_cannot_be_used_are_refused(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         read_dataset(write(tmp_path / "r.csv", text))
+
+
+def test_factors_name_the_conditions_and_stay_columns_of_the_items(tmp_path: Path) -> None:
+    path = tmp_path / "garden.csv"
+    rows = ("amb,no,A b.", 'amb,yes,"A, b."', "clear,no,A c b.", 'clear,yes,"A c, b."')
+    path.write_text("item,ambiguity,comma,text\n" + "".join(f"1,{row}\n" for row in rows))
+    columns = Columns(good="clear, yes", factors=("ambiguity", "comma"))
+    data = read_dataset(str(path), columns)
+    assert data.items["condition"].to_list() == ["amb, no", "amb, yes", "clear, no", "clear, yes"]
+    assert data.items["ambiguity"].to_list() == ["amb", "amb", "clear", "clear"]
+    assert data.contrasts[0].better == "clear, yes"
+    with pytest.raises(UnknownName, match="did you mean 'comma'"):
+        read_dataset(str(path), Columns(good="clear, yes", factors=("coma",)))

@@ -1,5 +1,6 @@
 import gzip
 import json
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from felicity.core.errors import BadInput, FelicityError, UnknownName
+from felicity.core.errors import BadInput, FelicityError, NotPossible, UnknownName
 from felicity.data.pairs import Columns, read_pairs
 from felicity.data.tables import read_table
 
@@ -64,7 +65,7 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
         ("a.jsonl", b"[1]\n", "line 1: not an object"),
         ("a.jsonl.gz", b"nonsense", "not a complete gzip file"),
         ("a.parquet", b"PAR1 cut off", "not a complete Parquet file"),
-        ("a.xlsx", b"x", "of an unsupported kind"),
+        ("a.docx", b"x", "of an unsupported kind"),
     ],
 )
 def test_a_broken_file_is_one_sentence(tmp_path: Path, name: str, content: bytes, message: str) -> None:
@@ -164,3 +165,53 @@ def test_files_of_blimps_kin_are_read_by_their_own_column_names(tmp_path: Path) 
     tsv = tmp_path / "multi.tsv"
     tsv.write_text("sen\twrong_sen\nA b.\tB a.\n")
     assert read_pairs(read_table(tsv), Columns())["suite"].to_list() == ["multi", "multi"]
+
+
+def write_workbook(path: Path, rows: list[tuple[object, ...]]) -> Path:
+    """Save rows as the first sheet of a workbook, as a spreadsheet program would."""
+    from openpyxl import Workbook
+
+    book = Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+def test_a_workbook_is_read_as_the_same_table_in_csv(tmp_path: Path) -> None:
+    rows = [
+        ("item", "good", "bad", "list"),
+        (1, "He left.", "Him left.", 2),
+        (2, "She left.", "Her left.", 1),
+    ]
+    book = write_workbook(tmp_path / "p.xlsx", rows)
+    text = tmp_path / "p.csv"
+    text.write_text("\n".join(",".join(map(str, row)) for row in rows))
+    one, other = read_table(book), read_table(text)
+    assert (one.columns, one.rows, one.lines) == (other.columns, other.rows, other.lines)
+
+
+def test_an_empty_cell_of_a_workbook_is_named_by_its_row(tmp_path: Path) -> None:
+    book = write_workbook(
+        tmp_path / "p.xlsx", [("good", "bad"), ("He left.", "Him left."), ("She left.", None)]
+    )
+    with pytest.raises(BadInput, match="line 3: 'bad' is empty"):
+        read_pairs(read_table(book), Columns())
+
+
+def test_a_damaged_or_empty_workbook_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    broken = tmp_path / "p.xlsx"
+    broken.write_bytes(b"not a workbook")
+    with pytest.raises(BadInput, match="not a complete Excel workbook"):
+        read_table(broken)
+    with pytest.raises(BadInput, match="no rows below its header"):
+        read_table(write_workbook(tmp_path / "q.xlsx", [("good", "bad")]))
+
+
+def test_without_the_library_a_workbook_is_refused_with_the_command_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = write_workbook(tmp_path / "p.xlsx", [("good", "bad"), ("He left.", "Him left.")])
+    monkeypatch.setitem(sys.modules, "fastexcel", None)
+    with pytest.raises(NotPossible, match=r"pip install 'felicity\[excel\]'"):
+        read_table(book)

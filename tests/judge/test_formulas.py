@@ -62,7 +62,7 @@ def suite(*predictions: str) -> pl.DataFrame:
 def test_an_item_passes_when_all_predictions_do_and_each_is_judged_by_itself() -> None:
     items = suite("(r1;%a%) < (r1;%b%)", "(*;%a%) > (*;%b%)")
     table = regions({("a", "1"): 1.0, ("b", "1"): 4.0, ("a", "2"): 1.0, ("b", "2"): 0.5})
-    whole, single = judge_formulas(items, table, noise_bits=0.0)
+    whole, single = judge_formulas(items, table, noise_bits={})
     assert single.select("rule", "passed", "margin").rows() == [("s/1", 1.0, 3.0), ("s/2", 0.0, -2.5)]
     assert whole.select("rule", "passed", "margin").rows() == [("formula", 0.0, -2.5)]
 
@@ -70,8 +70,8 @@ def test_an_item_passes_when_all_predictions_do_and_each_is_judged_by_itself() -
 def test_noise_in_every_region_that_is_read_decides_what_is_stable() -> None:
     items = suite("(1;%a%) + (1;%b%) < 10")
     table = regions({("a", "1"): 4.0, ("b", "1"): 5.0})
-    assert judge_formulas(items, table, noise_bits=0.49)[0]["stable"][0]
-    assert not judge_formulas(items, table, noise_bits=0.51)[0]["stable"][0]
+    assert judge_formulas(items, table, noise_bits=dict.fromkeys(items["item"], 0.49))[0]["stable"][0]
+    assert not judge_formulas(items, table, noise_bits=dict.fromkeys(items["item"], 0.51))[0]["stable"][0]
 
 
 INFINITE = {("a", "1"): float("inf"), ("b", "1"): float("inf"), ("c", "1"): 5.0, ("d", "1"): float("nan")}

@@ -11,7 +11,8 @@ import pytest
 import felicity as fe
 from felicity.core.errors import BadInput
 from felicity.core.files import clear_leftovers, replacing
-from felicity.run.folder import RunFolder, export_run
+from felicity.run.evaluate import read_run
+from felicity.run.folder import RunFolder
 
 PAIRS = "suite,good,bad\ns1,The cats annoy Tim.,The cats annoys Tim.\ns1,=1+1 left.,Him left.\n"
 
@@ -97,8 +98,8 @@ def test_a_link_out_of_the_folder_is_not_followed(folder: Path, tmp_path: Path) 
 
 
 def test_an_export_can_defuse_cells_that_a_spreadsheet_would_run(folder: Path, tmp_path: Path) -> None:
-    export_run(folder, tmp_path / "safe", to="csv", safe=True)
-    export_run(folder, tmp_path / "plain", to="csv")
+    read_run(folder).export(tmp_path / "safe", safe=True)
+    read_run(folder).export(tmp_path / "plain")
     texts = {name: pl.read_csv(tmp_path / name / "items.csv")["text"].to_list() for name in ("safe", "plain")}
     assert texts["plain"][1] == "=1+1 left."
     assert texts["safe"][1] == "'=1+1 left."

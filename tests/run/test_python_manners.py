@@ -1,5 +1,6 @@
 """felicity from a notebook: frames in, short reprs, completion, refusals in a sentence."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -36,3 +37,31 @@ def test_what_is_no_dataset_is_refused(dataset: object, complaint: str, tiny_mod
 
 def test_completion_lists_the_public_names() -> None:
     assert {"evaluate", "model", "read_run", "Policy"} <= set(dir(fe))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda lm: lm.score(5), "A text is 5; give a string"),
+        (lambda lm: lm.score({"text": "He left."}), "give a string or a list"),
+        (lambda lm: lm.score("He left.", context=3), "A context is 3"),
+        (lambda lm: fe.evaluate(pl.DataFrame(PAIRS), 5), "The model is 5; give a name"),
+        (lambda lm: fe.evaluate(pl.DataFrame(PAIRS), lm, measures=3), "The measures are 3"),
+        (lambda lm: fe.evaluate(3, lm), "not int"),
+        (lambda _: fe.model(3), "The model is 3"),
+        (lambda _: fe.model("smollm2", policy="none"), "The policy is 'none'"),
+    ],
+)
+def test_a_wrong_type_is_refused_in_a_sentence(
+    tiny_model: Path, call: Callable[[fe.Model], object], said: str
+) -> None:
+    with pytest.raises(fe.FelicityError, match=said):
+        call(fe.model(str(tiny_model), cache=False))
+
+
+def test_a_run_knows_its_folder_and_reports_there(tiny_model: Path, tmp_path: Path) -> None:
+    lm = fe.model(tiny_model, cache=False)
+    run = fe.evaluate(pl.DataFrame(PAIRS), lm, out=tmp_path / "run")
+    assert run.report() == tmp_path / "run" / "report.html"
+    with pytest.raises(fe.FelicityError, match="not kept in a folder"):
+        fe.evaluate(pl.DataFrame(PAIRS), lm).report()

@@ -30,7 +30,7 @@ def compare(
         str | None, typer.Option(help="The measure to compare by.  [default: the first run's, if shared]")
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="Compare within each phenomenon, or each suite: phenomenon, suite.")
+        str | None, typer.Option(help="Compare within each phenomenon, suite, or other column, such as kind.")
     ] = None,
     test: Annotated[
         str | None,

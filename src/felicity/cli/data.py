@@ -7,7 +7,7 @@ import typer
 
 from felicity.cli.help import SectionedCommand
 from felicity.cli.model_options import DataOptions, takes_groups
-from felicity.cli.options import Bad, From, Good, Json, RuleName
+from felicity.cli.options import Bad, Factors, From, Good, Json, RuleName
 from felicity.cli.terminal import out, print_json, print_rows
 
 syntaxgym_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Work with SyntaxGym's suites.")
@@ -196,16 +196,18 @@ def check(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A .csv, .tsv, .jsonl or .parquet file of pairs, or a .toml or .json suite.",
+            help="A table of pairs, conditions, ratings or blanks, or a .toml or .json suite.",
         ),
     ],
     good: Good = "good",
     bad: Bad = "bad",
+    factor: Factors = None,
     json: Json = False,
 ) -> None:
-    """Report duplicates, identical pairs, stray spaces and empty cells, by line; validate a suite.
+    """Report what `felicity run` would refuse or warn of: every line of a table, and errors of a suite.
 
-    Exits with 1 if there is something to fix.
+    Empty cells, stray spaces, conditions with identical texts, items that occur twice, and whatever makes the
+    file unusable. Exits with 1 if there is something to fix.
 
     \b
     Examples:
@@ -213,22 +215,18 @@ def check(
       felicity data check my_pairs.tsv --good right --bad wrong --json
       felicity data check my_suite.toml
     """
-    from felicity.core.documents import is_document
-    from felicity.data import Columns, check_pairs, is_long, read_dataset, read_table
+    from felicity.data import Columns, check_file
 
-    if is_document(file) or is_long(table := read_table(file)):
-        found = read_dataset(str(file), Columns(good=good, bad=bad))
-        told = {"file": str(file), "items": found.items["item"].n_unique(), "problems": []}
-        say = f"{told['items']:,} items in {len(found.items):,} stimuli, nothing to fix."
-        print_json(told) if json else out.print(say)
-        return
-    problems = check_pairs(table, Columns(good=good, bad=bad)).to_dicts()
+    found = check_file(file, Columns(good=good, bad=bad, factors=tuple(factor or ())))
+    problems = found.problems.to_dicts()
     if json:
-        print_json({"file": str(file), "pairs": len(table.rows), "problems": problems})
+        told = {"file": str(file), "items": found.items, "stimuli": found.stimuli, "problems": problems}
+        print_json(told)
     elif problems:
         print_rows(problems, right=("line",))
-        out.print(f"\n{len(problems)} problems in {len(table.rows):,} pairs.")
+        noun = "problem" if len(problems) == 1 else "problems"
+        out.print(f"\n{len(problems):,} {noun} in {found.items:,} items.")
     else:
-        out.print(f"{len(table.rows):,} pairs, nothing to fix.")
+        out.print(f"{found.items:,} items in {found.stimuli:,} stimuli, nothing to fix.")
     if problems:
         raise typer.Exit(1)

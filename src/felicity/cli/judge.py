@@ -51,7 +51,7 @@ def judge(
     same = rows[0]["tokens"] == rows[1]["tokens"]
     margin = 0.0 if same else sums[0] - sums[1]
     verdict = "tie" if margin == 0 else "A" if margin > 0 else "B"
-    stable = abs(margin) > 2 * lm.info.noise
+    stable = abs(margin) > sum(_find_errors(lm, [good, bad], context, margin))
     result = {
         "verdict": verdict,
         "margin_nats": margin,
@@ -74,6 +74,16 @@ def judge(
 def _score(lm: "Model", texts: list[str], context: str | None) -> tuple[list[dict[str, Any]], list[float]]:
     rows = lm.tokens(texts, context=context).to_dicts()
     return rows, [sum(value for value in row["logprob"] if value is not None) for row in rows]
+
+
+def _find_errors(lm: "Model", texts: list[str], context: str | None, margin: float) -> list[float]:
+    """The possible numerical error of each sum; measured where the margin is close."""
+    from felicity.run import build_prompts
+
+    bound = lm.possible_error
+    if abs(margin) > 2 * bound:
+        return [bound, bound]
+    return list(lm.measure_errors(build_prompts(texts, context)).values()) or [bound, bound]
 
 
 def find_unknown(row: dict[str, Any]) -> list[str]:

@@ -17,6 +17,7 @@ from felicity.cli.options import (
     DeviceMap,
     Dtype,
     Eos,
+    Factors,
     From,
     Good,
     Join,
@@ -97,20 +98,27 @@ def _show(field: Any, panels: Mapping[str, str]) -> inspect.Parameter:
 class DataOptions:
     """Which part of a dataset, or which columns of a file."""
 
-    panels: ClassVar = dict.fromkeys(("source", "good", "bad", "suite", "phenomenon"), DATA)
+    panels: ClassVar = dict.fromkeys(("source", "good", "bad", "suite", "phenomenon", "factor"), DATA)
 
     source: From = None
     good: Good = "good"
     bad: Bad = "bad"
     suite: Suite = None
     phenomenon: Phenomenon = None
+    factor: Factors = None
 
     @property
     def columns(self) -> "Columns":
         """The columns of a file."""
         from felicity.data import Columns
 
-        return Columns(good=self.good, bad=self.bad, suite=self.suite, phenomenon=self.phenomenon)
+        return Columns(
+            good=self.good,
+            bad=self.bad,
+            suite=self.suite,
+            phenomenon=self.phenomenon,
+            factors=tuple(self.factor or ()),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -95,6 +95,10 @@ Suite = Annotated[
 Phenomenon = Annotated[
     str | None, typer.Option(help="In a file: column of phenomena. In a dataset: only this phenomenon.")
 ]
+Factors = Annotated[
+    list[str] | None,
+    typer.Option("--factor", help="In a file: a column that names the condition, with others; repeatable."),
+]
 RuleName = Annotated[
     str | None,
     typer.Option("--rule", help="Another judging rule of the dataset (`felicity data show` lists them)."),

@@ -27,7 +27,8 @@ def plot(
 ) -> None:
     """Draw means with 95% intervals, one line per combination of factors.
 
-    The interval is Student's t over the rows of a point.
+    The interval is Student's t over the rows of a point. Where two factors of two levels are crossed within
+    items, their interaction is printed: a difference of differences, with Cohen's d over items.
 
     \b
     Examples:
@@ -37,7 +38,7 @@ def plot(
     """
     from felicity.core.files import read_frame
     from felicity.report.charts import SLIDE, Point, chart_lines, write_figure
-    from felicity.stats import average_cells, filter_rows
+    from felicity.stats import average_cells, filter_rows, measure_interaction
 
     frame = filter_rows(read_frame(table), where or [])
     means = average_cells(frame, y=y, x=x, by=by or [])
@@ -56,10 +57,19 @@ def plot(
         subtitle="95% intervals",
     )
     write_figure(spec, output)
+    crossed = measure_interaction(frame, y=y, x=x, by=by[0]) if by and len(by) == 1 else None
     if json:
-        print_json(means.to_dicts())
+        print_json({"means": means.to_dicts(), "interaction": crossed})
         return
     _print(means, output)
+    if crossed:
+        size = "" if crossed["d"] is None else f", d = {crossed['d']:.2f}"
+        out.print(
+            f"Interaction over {crossed['n']} items: {crossed['estimate']:.3f}, 95% interval "
+            f"{crossed['low']:.3f} to {crossed['high']:.3f}{size}; {crossed['contrast']}.",
+            soft_wrap=True,
+            markup=False,
+        )
 
 
 def _print(means: "pl.DataFrame", output: Path) -> None:

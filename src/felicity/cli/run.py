@@ -71,20 +71,29 @@ def run(
       felicity run starter --workers 2
       felicity run starter -m smollm2 -m ./my-model -o runs/both   # one report for both
     """
-    from felicity.run import evaluate, report_run
+    from felicity.run import check_request, evaluate, report_run
 
     silent = quiet or json
     name = "-".join([Path(dataset).name.split(".")[0], *([rule] if rule else [])])
+    read = check_request(
+        dataset,
+        measures=measure,
+        rule=rule,
+        source=data.source,
+        columns=data.columns,
+        counted=unigram is not None,
+    )
+    policy = scoring.build()
     folders, told = [], []
     for spec in model:
         served = spec.startswith("openai:") or len(model) == 1
-        lm = opening.open(spec, scoring.build(), quiet=silent, fields=scoring.policy, serve=served)
+        lm = opening.open(spec, policy, quiet=silent, fields=scoring.policy, serve=served)
         folder = choose_folder(output, name, lm.info.name, several=len(model) > 1)
         if folder in folders:
             raise BadInput(f"Two models are called '{lm.info.name}'; name each once, or rename a folder.")
         with progress_bar(f"scoring {name}", quiet=silent) as progress:
             done = evaluate(
-                dataset,
+                read,
                 lm,
                 measures=measure,
                 rule=rule,

@@ -1,4 +1,4 @@
-"""felicity report and felicity export: a run's report, and its tables for other programs."""
+"""felicity report and felicity export: the report of a run or study, and its tables for other programs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,16 +19,17 @@ def report(
     anyway: Anyway = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Write report.html and its figures from a run's tables, without the model.
+    """Write report.html and its figures from the tables of a run or a study, without the model.
 
     \b
     Examples:
       felicity report runs/starter-smollm2
       felicity report runs/blimp-gpt2 --open
     """
-    from felicity.run import read_run, report_run
+    from felicity.run import is_study, read_run
+    from felicity.studies.saved import report_study
 
-    page = report_run(read_run(folder, check=not anyway), folder)
+    page = report_study(folder) if is_study(folder) else read_run(folder, check=not anyway).report(folder)
     if json:
         print_json({"report": str(page)})
     else:
@@ -51,14 +52,21 @@ def export(
 ) -> None:
     """Write every table of a run as CSV or JSON lines, tokens as one row per token.
 
+    Tokens come with their item, condition and text. Of a study, the tables of each run get a folder below.
+
     \b
     Examples:
       felicity export runs/starter-smollm2 --to csv
       felicity export runs/blimp-gpt2 --to jsonl -o tables
     """
-    from felicity.run import export_run
+    from felicity.run import export_tables, is_study, list_runs, read_run, read_study
 
-    written = export_run(folder, output or folder / "export", to=to, safe=safe, check=not anyway)
+    target = output or folder / "export"
+    runs = list_runs(folder)
+    written = export_tables(read_study(folder).tables, target, to=to, safe=safe) if is_study(folder) else []
+    for place in runs:
+        below = target if runs == [folder] else target / place.name
+        written += read_run(place, check=not anyway).export(below, to=to, safe=safe)
     if json:
         print_json([str(path) for path in written])
     else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from felicity.core.progress import Progress
+from felicity.core.progress import LOADING, Progress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,7 +87,7 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[Progress | None]:
         yield None
         return
     if not err.is_terminal:
-        yield _tenths(label)
+        yield log_progress(label)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -95,7 +95,12 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[Progress | None]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=err) as bar:
         task = bar.add_task(label, total=None)
-        yield lambda _step, done, total: bar.update(task, completed=done, total=total)
+
+        def update(step: str, done: int, total: int) -> None:
+            shown = step if step.startswith(LOADING) else label
+            bar.update(task, description=shown, completed=done, total=total)
+
+        yield update
 
 
 @contextmanager
@@ -123,12 +128,12 @@ def step_bar(*, quiet: bool) -> Iterator[Progress | None]:
 
 @contextmanager
 def named_bar(*, quiet: bool) -> Iterator[Progress | None]:
-    """One progress bar over many parts; in a log, a line per part."""
+    """One progress bar over many parts; in a log, a line per tenth of each part."""
     if quiet:
         yield None
         return
     if not err.is_terminal:
-        yield _parts()
+        yield log_progress()
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -139,38 +144,37 @@ def named_bar(*, quiet: bool) -> Iterator[Progress | None]:
         yield lambda part, done, total: bar.update(task, description=part, completed=done, total=total)
 
 
-def _parts() -> Progress:
-    told = ""
-
-    def tell(part: str, done: int, total: int) -> None:
-        nonlocal told
-        if part != told and done < total:
-            told = part
-            err.print(f"{part}: {100 * done // total}% ({done:,} of {total:,})", soft_wrap=True, markup=False)
-
-    return tell
-
-
 def _steps() -> Progress:
     told: set[str] = set()
 
     def tell(step: str, _done: int, _total: int) -> None:
         if step not in told:
             told.add(step)
-            err.print(f"{step} ...", soft_wrap=True)
+            err.print(f"{step} ...", soft_wrap=True, markup=False)
 
     return tell
 
 
-def _tenths(label: str) -> Progress:
-    told = 0
+def log_progress(label: str | None = None) -> Progress:
+    """Progress in a log: a line when a model is loaded, and a line per tenth of each part, to 100%.
 
-    def tell(_step: str, done: int, total: int) -> None:
-        nonlocal told
-        tenth = 10 * done // total if total else 0
-        if tenth > told:
-            told = tenth
-            err.print(f"{label}: {100 * done // total}% ({done:,} of {total:,})", soft_wrap=True)
+    Without a label, every part has its own name and count.
+    """
+    told: dict[str, int] = {}
+    loaded: set[str] = set()
+
+    def tell(step: str, done: int, total: int) -> None:
+        if step.startswith(LOADING):
+            if step not in loaded:
+                loaded.add(step)
+                err.print(f"{step} ...", soft_wrap=True, markup=False)
+            return
+        name = label or step
+        tenth = 10 * done // total if total else 10
+        if tenth > told.get(name, 0):
+            told[name] = tenth
+            share = 100 * done // total if total else 100
+            err.print(f"{name}: {share}% ({done:,} of {total:,})", soft_wrap=True, markup=False)
 
     return tell
 

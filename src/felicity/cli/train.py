@@ -1,18 +1,18 @@
 """felicity train: n-gram, LSTM and TDLM models from a corpus."""
 
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from felicity.cli.help import SectionedCommand
+from felicity.cli.model_options import takes_groups
+from felicity.cli.options import Device, Json, Quiet
 from felicity.cli.terminal import err, out, print_json, progress_bar, step_bar
 
 if TYPE_CHECKING:
-    from felicity.engines.trained import TrainingSettings
-
-
-from felicity.cli.help import SectionedCommand
-from felicity.cli.options import Device, Json, Quiet
+    from felicity.engines.trained import TopicSettings, TrainingSettings
 
 Corpus = Annotated[
     Path,
@@ -48,15 +48,49 @@ Seed = Annotated[int, typer.Option(help="Random seed.")]
 Minutes = Annotated[float, typer.Option(help="Minutes between checkpoints within an epoch.")]
 
 
+@dataclass(frozen=True, kw_only=True)
+class RecurrentOptions:
+    """How an LSTM, or the LSTM of a TDLM, is trained."""
+
+    valid: Valid = None
+    words: Words = "punctuation"
+    casing: WordCasing = "lower"
+    min_count: MinCount = 10
+    epochs: Epochs = 10
+    patience: Patience = 2
+    embedding: Embedding = 300
+    embeddings: Embeddings = None
+    hidden: Hidden = 600
+    layers: Layers = 1
+    dropout: Dropout = 0.4
+    steps: Steps = 30
+    batch: Batch = 64
+    rate: Rate = 0.001
+    held: Held = 0.05
+    seed: Seed = 1
+    minutes: Minutes = 10.0
+    device: Device = "auto"
+
+    def build(self, topic: "TopicSettings | None" = None) -> "TrainingSettings":
+        """The settings of the training; with `topic` those of a TDLM.
+
+        Raises UnknownName for another way to split or case words.
+        """
+        from felicity.engines.trained import TrainingSettings
+        from felicity.engines.words import check_casing, check_splitting
+
+        known = {field.name for field in fields(TrainingSettings)}
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name in known}
+        words = {"cut": check_splitting(self.words), "casing": check_casing(self.casing)}
+        return TrainingSettings(**named | words, topic=topic)
+
+
 def train_in_folder(
     corpus: Path,
     folder: Path,
     settings: "TrainingSettings",
-    valid: Path | None,
-    device: str,
-    minutes: float,
+    options: RecurrentOptions,
     *,
-    embeddings: Path | None,
     json: bool,
     quiet: bool,
 ) -> None:
@@ -65,10 +99,12 @@ def train_in_folder(
     from felicity.engines.trained import prepare, train
 
     silent = quiet or json
-    place = choose_device(device)
+    place = choose_device(options.device)
     prepare_processor()
     with progress_bar(f"reading {corpus.name}", quiet=silent) as progress:
-        prepared = prepare(corpus, settings, valid=valid, embeddings=embeddings, progress=progress)
+        prepared = prepare(
+            corpus, settings, valid=options.valid, embeddings=options.embeddings, progress=progress
+        )
     if not silent:
         told = prepared.corpus
         err.print(
@@ -91,7 +127,7 @@ def train_in_folder(
             folder,
             settings,
             device=place,
-            minutes=minutes,
+            minutes=options.minutes,
             on_batch=(lambda epoch, done, total: bar(f"epoch {epoch}", done, total)) if bar else None,
             on_epoch=tell,
         )
@@ -105,27 +141,12 @@ def train_in_folder(
     )
 
 
+@takes_groups
 def lstm(
     corpus: Corpus,
     output: Folder,
-    valid: Valid = None,
-    words: Words = "punctuation",
-    casing: WordCasing = "lower",
-    min_count: MinCount = 10,
-    epochs: Epochs = 10,
-    patience: Patience = 2,
-    embedding: Embedding = 300,
-    embeddings: Embeddings = None,
-    hidden: Hidden = 600,
-    layers: Layers = 1,
-    dropout: Dropout = 0.4,
-    steps: Steps = 30,
-    batch: Batch = 64,
-    rate: Rate = 0.001,
-    held: Held = 0.05,
-    seed: Seed = 1,
-    minutes: Minutes = 10.0,
-    device: Device = "auto",
+    *,
+    options: RecurrentOptions,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -140,30 +161,10 @@ def lstm(
       felicity train lstm corpus.txt.gz --valid held-out.txt --device cuda -o models/lstm
       felicity run blimp -m models/lstm
     """
-    from felicity.engines.trained import TrainingSettings
-    from felicity.engines.words import check_casing, check_splitting
-
-    settings = TrainingSettings(
-        embedding=embedding,
-        hidden=hidden,
-        layers=layers,
-        dropout=dropout,
-        steps=steps,
-        batch=batch,
-        epochs=epochs,
-        rate=rate,
-        min_count=min_count,
-        cut=check_splitting(words),
-        casing=check_casing(casing),
-        held=held,
-        patience=patience,
-        seed=seed,
-    )
-    train_in_folder(
-        corpus, output, settings, valid, device, minutes, embeddings=embeddings, json=json, quiet=quiet
-    )
+    train_in_folder(corpus, output, options.build(), options, json=json, quiet=quiet)
 
 
+@takes_groups
 def tdlm(
     corpus: Annotated[
         Path, typer.Argument(metavar="CORPUS", help="A text file, plain or .gz, one document per line.")
@@ -178,24 +179,8 @@ def tdlm(
     frequent: Annotated[
         float, typer.Option(help="Share of word types too frequent to indicate a topic.")
     ] = 0.001,
-    valid: Valid = None,
-    words: Words = "punctuation",
-    casing: WordCasing = "lower",
-    min_count: MinCount = 10,
-    epochs: Epochs = 10,
-    patience: Patience = 2,
-    embedding: Embedding = 300,
-    embeddings: Embeddings = None,
-    hidden: Hidden = 600,
-    layers: Layers = 1,
-    dropout: Dropout = 0.4,
-    steps: Steps = 30,
-    batch: Batch = 64,
-    rate: Rate = 0.001,
-    held: Held = 0.05,
-    seed: Seed = 1,
-    minutes: Minutes = 10.0,
-    device: Device = "auto",
+    *,
+    options: RecurrentOptions,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -210,37 +195,18 @@ def tdlm(
       felicity models topics models/tdlm
       felicity judge "He left." "Him left." --context "They had quarrelled." -m models/tdlm
     """
-    from felicity.engines.trained import TopicSettings, TrainingSettings
-    from felicity.engines.words import check_casing, check_splitting
+    from felicity.engines.trained import TopicSettings
 
-    settings = TrainingSettings(
-        embedding=embedding,
-        hidden=hidden,
-        layers=layers,
-        dropout=dropout,
-        steps=steps,
-        batch=batch,
-        epochs=epochs,
-        rate=rate,
-        min_count=min_count,
-        cut=check_splitting(words),
-        casing=check_casing(casing),
-        held=held,
-        patience=patience,
-        seed=seed,
-        topic=TopicSettings(
-            topics=topics,
-            size=topic_size,
-            filters=filters,
-            width=width,
-            document=document,
-            dropout=topic_dropout,
-            frequent=frequent,
-        ),
+    topic = TopicSettings(
+        topics=topics,
+        size=topic_size,
+        filters=filters,
+        width=width,
+        document=document,
+        dropout=topic_dropout,
+        frequent=frequent,
     )
-    train_in_folder(
-        corpus, output, settings, valid, device, minutes, embeddings=embeddings, json=json, quiet=quiet
-    )
+    train_in_folder(corpus, output, options.build(topic), options, json=json, quiet=quiet)
 
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Train word-level models on a corpus.")

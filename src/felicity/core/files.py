@@ -17,13 +17,13 @@ from typing import IO, TYPE_CHECKING, cast
 
 from platformdirs import user_cache_path
 
-from felicity.core.errors import BadInput, FelicityError
+from felicity.core.errors import BadInput, FelicityError, NotPossible
 
 if TYPE_CHECKING:
     import polars as pl
 
 GZIP_MARK = b"\x1f\x8b"
-FRAMES = (".csv", ".tsv", ".parquet")
+FRAMES = (".csv", ".tsv", ".parquet", ".xlsx")
 # Name, machine and process in the name of a temporary file.
 PART = re.compile(r"\.([0-9a-f]{8})-(\d+)\.[^.]+$")
 MOST_OF_NAME = 50
@@ -214,18 +214,20 @@ def find_ending(path: Path) -> str:
 
 
 def read_frame(path: Path) -> "pl.DataFrame":
-    """A table with typed columns from a .csv, .tsv or .parquet file, plain or gzipped.
+    """A table with typed columns from a .csv, .tsv, .parquet or .xlsx file, plain or gzipped.
 
-    Empty fields and R's NA are missing values.
+    Empty fields and R's NA are missing values. Of a workbook, the first sheet is read.
 
     Raises BadInput for another kind of file, and for one that is missing, empty or damaged.
     """
     ending = find_ending(path)
     if ending not in FRAMES:
-        raise BadInput(f"'{path.name}' is not a table; give a .csv, .tsv or .parquet file.")
+        raise BadInput(f"'{path.name}' is not a table; give a .csv, .tsv, .parquet or .xlsx file.")
     if not path.exists():
-        raise BadInput(f"There is no file {path}; give a .csv, .tsv or .parquet table that exists.")
+        raise BadInput(f"There is no file {path}; give a .csv, .tsv, .parquet or .xlsx table that exists.")
     content = read_bytes(path)
+    if ending == ".xlsx":
+        return parse_excel(content, path)
     return parse_parquet(content, path) if ending == ".parquet" else _parse_csv(content, path, ending)
 
 
@@ -240,6 +242,31 @@ def parse_parquet(content: bytes, path: Path) -> "pl.DataFrame":
         return pl.read_parquet(io.BytesIO(content))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise BadInput(f"{path} is not a complete Parquet file; write it again.") from error
+
+
+def parse_excel(content: bytes, path: Path, *, as_text: bool = False) -> "pl.DataFrame":
+    """The table in the first sheet of an Excel workbook; its first row names the columns.
+
+    as_text: every cell as text, as a CSV file would have it.
+
+    Raises BadInput if it is damaged or has no rows, NotPossible if the library for it is not installed.
+    """
+    try:
+        import fastexcel
+    except ImportError as error:
+        raise NotPossible(
+            f"Reading {path} needs fastexcel; install it with `pip install 'felicity[excel]'`, or save the "
+            "sheet as .csv."
+        ) from error
+    try:
+        workbook = fastexcel.read_excel(content)
+        sheet = workbook.load_sheet(0, dtypes="string" if as_text else None, schema_sample_rows=None)
+        frame = sheet.to_polars()
+    except fastexcel.FastExcelError as error:
+        raise BadInput(f"{path} is not a complete Excel workbook; save it again, or as .csv.") from error
+    if frame.is_empty():
+        raise BadInput(f"The first sheet of {path} has no rows below its header.")
+    return frame
 
 
 def _parse_csv(content: bytes, path: Path, ending: str) -> "pl.DataFrame":

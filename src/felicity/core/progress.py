@@ -1,9 +1,13 @@
-"""The progress protocol of long computations: rooms report, only the command line and web site display."""
+"""The progress protocol of long computations: rooms report, faces and notebooks display it."""
 
+import builtins
+import sys
 from collections.abc import Callable
+from typing import TextIO
 
 # Called with the current step, how much of it is done, and its total.
 Progress = Callable[[str, int, int], None]
+LOADING = "Loading"
 
 
 def no_progress(step: str, done: int, total: int) -> None:
@@ -15,3 +19,32 @@ def share_progress(progress: Progress | None, *, before: int = 0, after: int = 0
     if progress is None:
         return None
     return lambda step, done, total: progress(step, before + done, before + total + after)
+
+
+def loading(name: str) -> str:
+    """The step in which a model is loaded, before anything is scored."""
+    return f"{LOADING} {name}"
+
+
+def notebook_progress() -> Progress | None:
+    """A line that counts up, in a notebook; None elsewhere, where the command line has its own display."""
+    shell = getattr(builtins, "get_ipython", None)
+    in_notebook = shell is not None and type(shell()).__name__ == "ZMQInteractiveShell"
+    return write_line(sys.stderr) if in_notebook else None
+
+
+def write_line(stream: TextIO) -> Progress:
+    """Progress as one line that is written over, and ended when all is done."""
+    told = -1, ""
+
+    def tell(step: str, done: int, total: int) -> None:
+        nonlocal told
+        percent = 100 * done // total if total else 100
+        if (percent, step) == told:
+            return
+        told = percent, step
+        end = "\n" if done >= total else ""
+        stream.write(f"\r{step}: {percent}% ({done:,} of {total:,}){end}")
+        stream.flush()
+
+    return tell

@@ -17,7 +17,15 @@ from felicity.data.cloze_table import is_cloze_table, read_cloze_table
 from felicity.data.entry import Entry, load_entries
 from felicity.data.formats import FORMATS
 from felicity.data.locate import get_copy
-from felicity.data.pairs import Columns, is_long, is_rated, read_long, read_pairs, read_rated
+from felicity.data.pairs import (
+    Columns,
+    is_long,
+    is_rated,
+    name_conditions,
+    read_long,
+    read_pairs,
+    read_rated,
+)
 from felicity.data.rows import LEFT_OUT
 from felicity.data.suites import build_items, read_suite
 from felicity.data.tables import Table, is_table, read_table
@@ -217,6 +225,7 @@ def _read_file(path: Path, columns: Columns) -> Dataset:
 
 def _take_table(table: Table, columns: Columns) -> Dataset:
     """Ratings, n-tuples or pairs, told by the columns."""
+    table = name_conditions(table, columns.factors)
     name, nothing = table.path.name, pl.DataFrame(schema=LEFT_OUT)
     if is_rated(table):
         return Dataset(

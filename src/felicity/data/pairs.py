@@ -6,7 +6,7 @@ should score above all others.
 """
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -27,12 +27,16 @@ RATED = "rated"
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """The names of the columns; None means the usual name, if the table has it."""
+    """The names of the columns; None means the usual name, if the table has it.
+
+    factors: columns whose values together name the condition of a stimulus.
+    """
 
     good: str = "good"
     bad: str = "bad"
     suite: str | None = None
     phenomenon: str | None = None
+    factors: tuple[str, ...] = ()
 
 
 def find_columns(table: Table, columns: Columns) -> Columns:
@@ -143,6 +147,28 @@ def _names(table: Table, suites: list[str]) -> list[str]:
             )
         first[name] = line
     return names
+
+
+def name_conditions(table: Table, factors: Sequence[str]) -> Table:
+    """The table with a column `condition` made of the values of its factors, which stay as they are.
+
+    >>> from pathlib import Path
+    >>> rows = [{"ambiguity": "ambiguous", "comma": "no", "text": "He left."}]
+    >>> table = Table(Path("garden.csv"), ["ambiguity", "comma", "text"], rows, [2])
+    >>> name_conditions(table, ["ambiguity", "comma"]).rows[0]["condition"]
+    'ambiguous, no'
+
+    Raises UnknownName for a factor that is no column, BadInput for an empty cell, or if the table has a
+    column `condition` already.
+    """
+    if not factors:
+        return table
+    if "condition" in table.columns:
+        raise BadInput(f"{table.path} has a column 'condition' already; leave --factor out.")
+    cells = [read_labels(table, factor, factor) or [] for factor in factors]
+    named = [", ".join(values) for values in zip(*cells, strict=True)]
+    rows = [row | {"condition": name} for row, name in zip(table.rows, named, strict=True)]
+    return Table(table.path, [*table.columns, "condition"], rows, table.lines)
 
 
 def is_long(table: Table) -> bool:

@@ -1,4 +1,4 @@
-"""Rows of text from .csv, .tsv, .jsonl and .parquet files, each with the line it came from."""
+"""Rows of text from .csv, .tsv, .jsonl, .parquet and .xlsx files, each with the line it came from."""
 
 import csv
 import io
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from felicity.core.documents import DuplicateField, load_json
 from felicity.core.errors import BadInput, UnknownName
-from felicity.core.files import decode, find_ending, parse_parquet, read_bytes, read_text
+from felicity.core.files import decode, find_ending, parse_excel, parse_parquet, read_bytes, read_text
 
 # Columns, rows, and the line at which each row ends.
 Rows = tuple[list[str], list[dict[str, object]], list[int]]
@@ -17,7 +17,7 @@ Reader = Callable[[str, Path], Rows]
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of a file; `lines[i]` is the last line of row i (its row number in Parquet)."""
+    """The rows of a file; `lines[i]` is the last line of row i (its row in Parquet and Excel)."""
 
     path: Path
     columns: list[str]
@@ -56,6 +56,8 @@ def read_table(path: Path) -> Table:
     content = read_bytes(path)
     if kind == ".parquet":
         return _read_parquet(path, content)
+    if kind == ".xlsx":
+        return _read_excel(path, content)
     text = decode(content, path)
     if not text.strip():
         raise BadInput(f"{path} is empty; it should contain a table of sentences.")
@@ -177,6 +179,15 @@ def _read_parquet(path: Path, content: bytes) -> Table:
     return Table(path, frame.columns, frame.to_dicts(), list(range(1, len(frame) + 1)))
 
 
+def _read_excel(path: Path, content: bytes) -> Table:
+    frame = parse_excel(content, path, as_text=True)
+    columns = [name.strip() for name in frame.columns]
+    numbered = zip(frame.iter_rows(), range(2, len(frame) + 2), strict=True)
+    filled = [(row, line) for row, line in numbered if any(cell is not None for cell in row)]
+    rows: list[dict[str, object]] = [dict(zip(columns, row, strict=True)) for row, _ in filled]
+    return Table(path, columns, rows, [line for _, line in filled])
+
+
 def _is_number(text: str) -> bool:
     try:
         float(text)
@@ -190,4 +201,4 @@ READERS: dict[str, Reader] = {
     ".tsv": _read_separated("\t"),
     ".jsonl": _read_jsonl,
 }
-KINDS = (*READERS, ".parquet")
+KINDS = (*READERS, ".parquet", ".xlsx")

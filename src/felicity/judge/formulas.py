@@ -77,12 +77,13 @@ def holds(part: Part, surprisals: Surprisals) -> bool:
 
 
 def judge_formulas(
-    items: pl.DataFrame, regions: pl.DataFrame, *, noise_bits: float
+    items: pl.DataFrame, regions: pl.DataFrame, *, noise_bits: Mapping[str, float]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Judgements of items (all predictions of the suite hold) and of every prediction alone.
 
     `items` has the column `predictions`, `regions` is the table REGIONS. The rule of a prediction is its
-    suite and number. A judgement is stable if no noise in its regions could change it.
+    suite and number. `noise_bits` is the possible error of an item's sentences; a judgement is stable if
+    no such error in its regions could change it.
 
     Raises BadInput naming the item that lacks a surprisal or has one that is not a number.
     """
@@ -99,7 +100,7 @@ def judge_formulas(
                 margin = find_margin(part, known.get(item, {}))
             except BadInput as error:
                 raise BadInput(f"Item '{item}': {error}") from error
-            noise = noise_bits * sum(1 for _ in list_regions(part))
+            noise = noise_bits.get(item, 0.0) * sum(1 for _ in list_regions(part))
             verdict = {
                 "passed": float(holds(part, known[item])),
                 "margin": margin,

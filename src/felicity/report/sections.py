@@ -167,9 +167,11 @@ def _predictions(report: ReportInput) -> Extra | None:
     if estimates.is_empty():
         return None
     several = len(report.measures) > 1
+    formulas = _formulas(report)
     rows = tuple(
         (
             row["name"],
+            *((formulas.get(row["name"], ""),) if formulas else ()),
             *((row["measure"],) if several else ()),
             percent(row["accuracy"]),
             f"{percent(row['low'])}–{percent(row['high'])}",
@@ -181,9 +183,27 @@ def _predictions(report: ReportInput) -> Extra | None:
         name="predictions",
         title="By prediction",
         lede="Every prediction alone: the share of its items for which it holds.",
-        columns=("Prediction", *(("Measure",) if several else ()), "%", "95% interval", "n"),
+        columns=(
+            "Prediction",
+            *(("Formula",) if formulas else ()),
+            *(("Measure",) if several else ()),
+            *("%", "95% interval", "n"),
+        ),
         rows=rows,
+        names=1 + bool(formulas) + several,
     )
+
+
+def _formulas(report: ReportInput) -> dict[str, str]:
+    """The formula of each prediction, by the name of the prediction: its suite and number."""
+    if "predictions" not in report.items.columns:
+        return {}
+    suites = report.items.select("suite", "predictions").unique("suite", maintain_order=True)
+    return {
+        f"{suite}/{number}": formula
+        for suite, formulas in suites.iter_rows()
+        for number, formula in enumerate(formulas, start=1)
+    }
 
 
 def _regions(report: ReportInput, heading: str) -> Extra | None:

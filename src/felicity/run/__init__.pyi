@@ -4,12 +4,13 @@ from .answers import judgements_by as judgements_by
 from .answers import read_answers as read_answers
 from .audit import refuse_overlong as refuse_overlong
 from .evaluate import Run as Run
+from .evaluate import check_request as check_request
 from .evaluate import evaluate as evaluate
 from .evaluate import plan_run as plan_run
 from .evaluate import read_run as read_run
 from .evaluate import report_run as report_run
 from .folder import RunFolder as RunFolder
-from .folder import export_run as export_run
+from .folder import export_tables as export_tables
 from .folder import write_table as write_table
 from .manifest import FORMAT as FORMAT
 from .manifest import command_line as command_line
@@ -17,6 +18,7 @@ from .manifest import digest_items as digest_items
 from .manifest import installed as installed
 from .manifest import now as now
 from .model import Model as Model
+from .model import build_prompts as build_prompts
 from .model import open_model as open_model
 from .pipeline import Plan as Plan
 from .pipeline import carry_out as carry_out
@@ -32,6 +34,12 @@ from .rules import refuse_impossible as refuse_impossible
 from .score_cache import clear_cache as clear_cache
 from .score_cache import list_cache as list_cache
 from .scoring import find_missing as find_missing
+from .study_folder import Study as Study
+from .study_folder import is_study as is_study
+from .study_folder import list_runs as list_runs
+from .study_folder import read_study as read_study
+from .study_folder import write_study as write_study
+from .surprisal import check_units as check_units
 from .surprisal import measure_surprisal as measure_surprisal
 from .surprisal import read_texts as read_texts
 from .surprisal import take_lines as take_lines

@@ -11,6 +11,10 @@ from felicity.core.ids import fingerprint
 from felicity.core.schemas import ITEMS
 from felicity.core.units import NATS_PER_BIT
 from felicity.run.evaluate import Run, read_run
+from felicity.run.study_folder import list_runs
+
+# What distinguishes the judgements of one item: its prediction, and the factors of a context.
+DESIGN = ("rule", "kind", "source", "perturbation", "draw", "series", "length")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,21 +48,55 @@ def read_answers(paths: Sequence[Path], *, measure: str | None = None) -> Answer
         return _between_measures(*runs.items())
     chosen = choose_measure(runs, measure)
     unchecked = refuse_other_items(runs)
-    frames = {name: judgements_by(run, chosen) for name, run in runs.items()}
+    frames = {
+        name: pl.concat([_name_answers(judgements_by(run, chosen)) for run in group], how="diagonal_relaxed")
+        for name, group in join_datasets(runs).items()
+    }
     return Answers(frames=frames, measure=chosen, unchecked=unchecked)
 
 
+def _name_answers(judged: pl.DataFrame) -> pl.DataFrame:
+    """Judgements in which every row has a name of its own in `item`, so that two runs can be paired.
+
+    In a context study an item is judged in each of its contexts; in a cloze study in each condition.
+    """
+    if judged["item"].is_unique().all():
+        return judged
+    design = [name for name in DESIGN if name in judged.columns]
+    named = judged.with_columns(
+        pl.concat_str(
+            "item", *(pl.col(name).cast(pl.String).fill_null("-") for name in design), separator=" "
+        )
+    )
+    place = pl.int_range(pl.len()).over("item").cast(pl.String)
+    repeated = pl.col("item").is_duplicated()
+    return named.with_columns(
+        pl.when(repeated).then(pl.concat_str("item", place, separator=" #")).otherwise("item").alias("item")
+    )
+
+
 def name_runs(paths: Sequence[Path]) -> dict[str, Run]:
-    """Runs by the name of their model, or by folder if two have the same model.
+    """Runs by the name of their model, or by folder if two have the same model; a study is all its runs.
 
     Raises BadInput if a run is named twice.
     """
-    runs = [read_run(path) for path in paths]
+    folders = [folder for path in paths for folder in list_runs(path)]
+    runs = [read_run(folder) for folder in folders]
     models = [str(run.manifest["model"].get("name")) for run in runs]
-    names = models if len(set(models)) == len(models) else [str(path) for path in paths]
+    names = models if len(set(models)) == len(models) else [str(folder) for folder in folders]
     if len(set(names)) < len(names):
         raise BadInput("A run is named twice; compare different runs.")
     return dict(zip(names, runs, strict=True))
+
+
+def join_datasets(runs: Mapping[str, Run]) -> dict[str, list[Run]]:
+    """Runs by model: where each model has one run on each of several datasets, these are one answer sheet."""
+    of: dict[str, list[Run]] = {}
+    for run in runs.values():
+        of.setdefault(str(run.manifest["model"].get("name")), []).append(run)
+    datasets = [sorted(str(run.manifest["dataset"].get("digest")) for run in group) for group in of.values()]
+    complete = all(known == datasets[0] and len(set(known)) == len(known) for known in datasets)
+    return of if complete and len(of) < len(runs) else {name: [run] for name, run in runs.items()}
 
 
 def list_measures(run: Run) -> list[str]:
@@ -112,15 +150,24 @@ def analysis_table(paths: Sequence[Path], response: str, *, measure: str | None 
     runs = name_runs(paths)
     chosen = choose_measure(runs, measure)
     refuse_other_items(runs)
-    judged = {name: _with_item_columns(run, judgements_by(run, chosen)) for name, run in runs.items()}
-    first = next(iter(judged.values()))
-    if response in first.columns:
-        return Answers(frames=judged, measure=chosen).stack()
-    stimuli = {name: stimuli_table(run) for name, run in runs.items()}
-    if response not in next(iter(stimuli.values())).columns:
-        known = [*first.columns, *next(iter(stimuli.values())).columns]
-        raise UnknownName("column", response, known, where=str(paths[0]))
-    return Answers(frames=stimuli, measure=None).stack()
+    judged = _stack([(run, _with_item_columns(run, judgements_by(run, chosen))) for run in runs.values()])
+    if response in judged.columns:
+        return judged
+    stimuli = _stack([(run, stimuli_table(run)) for run in runs.values()])
+    if response not in stimuli.columns:
+        raise UnknownName("column", response, [*judged.columns, *stimuli.columns], where=str(paths[0]))
+    return stimuli
+
+
+def _stack(tables: list[tuple[Run, pl.DataFrame]]) -> pl.DataFrame:
+    """One table with the columns `model` and, of runs on several datasets, `dataset`."""
+    names = [str(run.manifest["dataset"].get("name")) for run, _ in tables]
+    parts = []
+    for (run, table), dataset in zip(tables, names, strict=True):
+        told = {"model": str(run.manifest["model"].get("name"))}
+        told |= {"dataset": dataset} if len(set(names)) > 1 else {}
+        parts.append(table.with_columns(pl.lit(value).alias(name) for name, value in told.items()))
+    return pl.concat(parts, how="diagonal_relaxed")
 
 
 def stimuli_table(run: Run) -> pl.DataFrame:

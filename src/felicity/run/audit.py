@@ -7,7 +7,7 @@ import polars as pl
 from felicity.core.contrasts import PAIR, Contrast
 from felicity.core.errors import BadInput
 from felicity.core.schemas import AUDIT
-from felicity.data import Dataset
+from felicity.data import Dataset, check_items
 
 EXAMPLES = 3
 
@@ -106,12 +106,36 @@ def _audit_pairs(pairs: pl.DataFrame, better: str, worse: str) -> list[tuple[obj
     ]
 
 
-def audit_rows(dataset: Dataset) -> pl.DataFrame:
-    """Rows of AUDIT for rows of the files that are not stimuli, by reason, and for notes on the copy."""
+# What the checks of a file find, and what that means for a result; other problems are refused on reading.
+PROBLEM_MEANINGS = {
+    "duplicate item": "the texts of an earlier item, counted as independent evidence",
+    "reversed pair": "the texts of an earlier item the other way round",
+    "stray space": "texts with doubled spaces, or spaces at an end or before punctuation",
+    "identical texts": "conditions of one item with the same text",
+}
+
+
+def audit_rows(dataset: Dataset, items: pl.DataFrame, *, compares: bool) -> pl.DataFrame:
+    """Rows of AUDIT known from the files alone: problems of the stimuli, rows left out, notes on the copy.
+
+    The problems are those of `felicity data check`. compares: whether the audit of the contrasts counts
+    identical texts already.
+    """
     rows: list[tuple[object, ...]] = []
+    problems = check_items(items)
+    for problem, meaning in PROBLEM_MEANINGS.items():
+        lines = problems.filter(problem=problem)["line"]
+        if len(lines) and not (compares and problem == "identical texts"):
+            of = len(items) if problem == "stray space" else items["item"].n_unique()
+            places = ", ".join(f"line {line}" for line in lines.head(EXAMPLES))
+            rows.append(
+                (f"{problem}s" if not problem.endswith("s") else problem, len(lines), of, meaning, places)
+            )
     for (reason,), part in dataset.left_out.group_by("reason", maintain_order=True):
-        places = pl.select(pl.format("{} line {}", part["file"], part["line"])).to_series().head(EXAMPLES)
-        rows.append(("rows left out", len(part), dataset.rows, str(reason), ", ".join(places)))
+        places = ", ".join(
+            pl.select(pl.format("{} line {}", part["file"], part["line"])).to_series().head(EXAMPLES)
+        )
+        rows.append(("rows left out", len(part), dataset.rows, str(reason), places))
     rows += [("another version", len(dataset.items), len(dataset.items), note, "") for note in dataset.notes]
     return pl.DataFrame(rows, schema=AUDIT, orient="row")
 

@@ -1,7 +1,7 @@
 """Evaluate a model on a dataset: plan a run, carry it out in a folder, and read its tables."""
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,35 +9,57 @@ from typing import Any
 import polars as pl
 
 from felicity.core.contrasts import ACCURACY, Headline
-from felicity.core.errors import UnknownName
-from felicity.core.progress import Progress
+from felicity.core.errors import BadInput, UnknownName
+from felicity.core.progress import Progress, notebook_progress
 from felicity.data import Columns, Dataset, read_dataset, sample_items, take_frame
 from felicity.design import build_requests
 from felicity.measures import Unigram, check_measures, read_unigram
 from felicity.run.audit import audit_rows
-from felicity.run.folder import EXTRAS, SHEETS, TABLES, RunFolder
+from felicity.run.folder import (
+    EXTRAS,
+    MANIFEST,
+    RECORD,
+    SHEETS,
+    TABLES,
+    RunFolder,
+    export_tables,
+    flatten_tokens,
+)
 from felicity.run.model import Model, open_model
 from felicity.run.pipeline import UNSEEN_LIMIT, Plan, carry_out
 from felicity.run.rules import RULES, impossible_rules, prepare_items, refuse_impossible
+from felicity.stats import estimate_accuracy
 
 LEVELS = ("overall", "macro", "phenomenon", "suite", "prediction")
 
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its manifest and tables."""
+    """A finished run: its manifest and tables, and the folder it is kept in, if any."""
 
     manifest: dict[str, Any]
     tables: dict[str, pl.DataFrame]
+    folder: Path | None = None
 
     def __repr__(self) -> str:
         overall = self.accuracy().row(0, named=True)
         model, dataset = (self.manifest[part].get("name") for part in ("model", "dataset"))
         return f"Run({model} on {dataset}: {100 * overall['accuracy']:.1f}% of {overall['n']:,} items)"
 
-    def report(self, folder: str | Path) -> Path:
-        """Write report.html and its figures into a folder; returns the page's path."""
-        return report_run(self, folder)
+    def report(self, folder: str | Path | None = None) -> Path:
+        """Write report.html and its figures into the run's folder, or another; returns the page's path.
+
+        Raises BadInput if the run is not kept in a folder and none is given.
+        """
+        if folder is None and self.folder is None:
+            raise BadInput("This run is not kept in a folder; name one for the report: run.report('folder').")
+        return report_run(self, folder or self.folder or "")
+
+    def export(self, target: str | Path, *, to: str = "csv", safe: bool = False) -> list[Path]:
+        """Write every table into a folder as CSV or JSON lines, tokens as one row per token."""
+        tables = dict(self.tables)
+        tables["tokens"] = flatten_tokens(tables["tokens"], tables["requests"])
+        return export_tables(tables, Path(target), to=to, safe=safe)
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         """A table by name: items, requests, tokens, scores, judgements, estimates, audit.
@@ -87,25 +109,31 @@ def evaluate(
     >>> run.accuracy(by="phenomenon").height
     12
     """
-    lm = open_model(lm) if isinstance(lm, str) else lm
+    if not isinstance(lm, str | Model):
+        raise BadInput(f"The model is {lm!r}; give a name, or a model opened with felicity.model().")
     counts = read_unigram(Path(unigram)) if unigram else None
-    if isinstance(dataset, str | Path):
-        data = read_dataset(
-            str(dataset),
-            columns,
-            rule=rule,
-            folder=Path(source) if source else None,
-            without=impossible_rules(lm.info.can),
+    if isinstance(lm, str):
+        # Whatever is misspelt is said before a model is fetched.
+        check_request(
+            dataset, measures=measures, rule=rule, source=source, columns=columns, counted=counts is not None
         )
-        data = replace(data, name=str(dataset))
-    else:
-        data = take_frame(dataset, columns)
+        lm = open_model(lm)
+    data = check_request(
+        dataset,
+        measures=measures,
+        rule=rule,
+        source=source,
+        columns=columns,
+        counted=counts is not None,
+        without=impossible_rules(lm.info.can),
+    )
+    progress = progress or notebook_progress()
     items = sample_items(data.items, sample, seed=seed)
     plan = plan_run(
         data,
         items,
         lm,
-        measures=[measures] if isinstance(measures, str) else measures,
+        measures=_as_names(measures),
         counts=counts,
         unseen=unseen,
         seed=seed,
@@ -117,7 +145,51 @@ def evaluate(
         return read_run(out)
     with tempfile.TemporaryDirectory(prefix="felicity-") as place:
         carry_out(lm, plan, RunFolder(Path(place)), progress=progress, on_audit=on_audit)
-        return read_run(place)
+        return replace(read_run(place), folder=None)
+
+
+def check_request(
+    dataset: str | Path | Any,
+    *,
+    measures: str | Sequence[str] | None = None,
+    rule: str | None = None,
+    source: str | Path | None = None,
+    columns: Columns | None = None,
+    counted: bool = False,
+    without: Collection[str] = (),
+) -> Dataset:
+    """The dataset of a run, after a check of all names and options that needs no model.
+
+    dataset: also one that was read before; it is read again only if its rule is among those in `without`.
+    counted: whether unigram counts are at hand.
+
+    Raises BadInput or UnknownName, or NotPossible if a measure lacks what it needs.
+    """
+    if isinstance(dataset, Dataset) and (rule or dataset.rule not in without):
+        data = dataset
+    elif isinstance(dataset, str | Path | Dataset):
+        name = dataset.name if isinstance(dataset, Dataset) else str(dataset)
+        folder = Path(source) if source else None
+        data = replace(read_dataset(name, columns, rule=rule, folder=folder, without=without), name=name)
+    else:
+        data = take_frame(dataset, columns)
+    judging = RULES[data.rule]
+    chosen = judging.choose_measures(data.method, _as_names(measures))
+    if not judging.fixed:
+        check_measures(chosen, counted)
+    return data
+
+
+def _as_names(measures: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Measures as a tuple.
+
+    Raises BadInput if one is not a name.
+    """
+    if measures is None or isinstance(measures, str):
+        return (measures,) if measures else None
+    if not isinstance(measures, Sequence) or not all(isinstance(name, str) for name in measures):
+        raise BadInput(f"The measures are {measures!r}; give a name or a list of names.")
+    return tuple(measures) or None
 
 
 def plan_run(
@@ -149,7 +221,7 @@ def plan_run(
         requests=requests,
         contexts=contexts,
         tables={"items": items, "contexts": contexts, "requests": requests},
-        findings=audit_rows(data),
+        findings=audit_rows(data, items, compares=rule.compares),
         rule=data.rule,
         measures=chosen,
         contrasts=data.contrasts,
@@ -169,12 +241,39 @@ def read_run(path: str | Path, *, check: bool = True) -> Run:
 
     Raises BadInput if the folder contains no run, or one that is refused.
     """
-    folder = RunFolder(Path(path))
+    folder = RunFolder(_find_run(Path(path)))
     manifest = folder.read_manifest()
     if check:
         folder.refuse_altered(manifest)
-    present = [name for name in EXTRAS if folder.file(name).exists()]
-    return Run(manifest, {name: folder.read(name) for name in (*TABLES, *SHEETS, *present)})
+    estimated = folder.file("estimates").exists()
+    present = [name for name in (*SHEETS, *EXTRAS) if name != "estimates" or estimated]
+    present = [name for name in present if name == "audit" or folder.file(name).exists()]
+    tables = {name: folder.read(name) for name in (*TABLES, *present)}
+    if not estimated and _belongs_to_study(folder.path):
+        # The run of a study is estimated together with the others, in the study's own tables.
+        seed = manifest.get("options", {}).get("seed", 0)
+        tables["estimates"] = estimate_accuracy(tables["judgements"], seed=seed)
+    elif not estimated:
+        folder.read("estimates")
+    return Run(manifest, tables, folder.path)
+
+
+def _belongs_to_study(path: Path) -> bool:
+    return (path.resolve().parent.parent / RECORD).is_file()
+
+
+def _find_run(path: Path) -> Path:
+    """The folder of the run: of a study with one model, that of the model.
+
+    Raises BadInput for a study with several runs.
+    """
+    if (path / MANIFEST).exists() or not (path / RECORD).is_file():
+        return path
+    runs = sorted(found.parent for found in path.glob(f"*/*/{MANIFEST}"))
+    if len(runs) == 1:
+        return runs[0]
+    named = f"; give the folder of one, such as {runs[0]}" if runs else ""
+    raise BadInput(f"{path} is a study with {len(runs)} runs{named}, or read it with read_study.")
 
 
 def find_headline(run: Run) -> Headline:

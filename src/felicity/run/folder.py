@@ -1,7 +1,7 @@
 """The run folder: its tables and manifest on disk, and their export to CSV or JSON lines."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,9 @@ from felicity.core.schemas import (
 from felicity.run.manifest import now
 
 MANIFEST = "manifest.json"
+# The record of a study, whose models each have a run below it and share some of its tables.
+RECORD = "study.json"
+SHARED = ("items", "contexts", "requests")
 DIGESTS, SELF_DIGEST = "digests", "digest"
 PART_ROWS = 20_000
 TABLES: dict[str, Schema] = {
@@ -82,6 +85,12 @@ class RunFolder:
         """The path of a table: Parquet, or CSV for tables that people read."""
         return self.path / (f"{name}.csv" if name in SHEETS | EXTRA_SHEETS else f"{name}.parquet")
 
+    def locate(self, name: str) -> Path:
+        """The path to read a table from: a study keeps what all its models share once, above their runs."""
+        own, above = self.file(name), self.path.resolve().parent.parent
+        shared = name in SHARED and not own.exists() and (above / RECORD).is_file()
+        return above / own.name if shared else own
+
     def write(self, name: str, frame: pl.DataFrame) -> None:
         """Write one table, atomically."""
         with replacing(self.file(name)) as part:
@@ -106,7 +115,7 @@ class RunFolder:
 
         Raises BadInput if it is missing, cut off, or lacks a column.
         """
-        path = self.file(name)
+        path = self.locate(name)
         frame = self.read_file(path, (SHEETS | EXTRA_SHEETS).get(name))
         return check_schema(frame, (TABLES | SHEETS | EXTRAS)[name], str(path))
 
@@ -127,9 +136,9 @@ class RunFolder:
         try:
             # The folder's name may look like an address or a pattern; it is neither.
             whole = path.absolute()
-            if sheet:
-                return pl.read_csv(whole, schema_overrides=sheet, glob=False)
-            return pl.read_parquet(whole, glob=False)
+            if sheet is None:
+                return pl.read_parquet(whole, glob=False)
+            return pl.read_csv(whole, schema_overrides=sheet, infer_schema_length=None, glob=False)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise BadInput(
                 f"{path} is damaged or truncated; run `felicity run` with -o {self.path} again."
@@ -220,27 +229,21 @@ def _check_manifest(manifest: Any, path: Path) -> None:
         raise BadInput(f"{path} is damaged: 'measures' does not list names; remove it and run again.")
 
 
-def export_run(path: Path, target: Path, *, to: str, safe: bool = False, check: bool = True) -> list[Path]:
-    """Write every table of a run into `target`, tokens as one row per token.
+def export_tables(
+    tables: Mapping[str, pl.DataFrame], target: Path, *, to: str, safe: bool = False
+) -> list[Path]:
+    """Write tables into `target`; returns their paths.
 
-    safe: CSV cells that a spreadsheet would take for a formula get an apostrophe in front. check: refuse a
-    run that is unfinished or was changed.
+    safe: CSV cells that a spreadsheet would take for a formula get an apostrophe in front.
 
-    Raises UnknownName for another format, BadInput if a table is missing or damaged.
+    Raises UnknownName for another format.
     """
     if to not in FORMATS:
         raise UnknownName("format", to, FORMATS)
-    folder = RunFolder(path)
-    manifest = folder.read_manifest()
-    if check:
-        folder.refuse_altered(manifest)
-    present = [name for name in EXTRAS if folder.file(name).exists()]
-    tables = {name: folder.read(name) for name in (*TABLES, *SHEETS, *present)}
     written = []
     for name, frame in tables.items():
         file = target / f"{name}.{to}"
-        whole = flatten_tokens(frame) if name == "tokens" else frame
-        write_table(defuse(whole) if safe and to == "csv" else whole, file)
+        write_table(defuse(frame) if safe and to == "csv" else frame, file)
         written.append(file)
     return written
 
@@ -289,12 +292,26 @@ def _with_json(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(texts)
 
 
-def flatten_tokens(tokens: pl.DataFrame) -> pl.DataFrame:
-    """One row per token, numbered from 0 within its request."""
+def flatten_tokens(tokens: pl.DataFrame, requests: pl.DataFrame) -> pl.DataFrame:
+    """One row per token, numbered from 0 within its request, with its item, condition and readable text.
+
+    `piece` is what the token covers of the text; `token` is how the tokenizer writes it.
+    """
     lists = [name for name, dtype in tokens.schema.items() if isinstance(dtype, pl.List)]
+    known = requests.select("request", "item", "condition", "text").unique("request", maintain_order=True)
     numbered = tokens.with_columns(pl.int_ranges(pl.col("tokens").list.len()).alias("place"))
+    flat = numbered.explode("place", *lists).join(known, on="request", how="left", maintain_order="left")
+    length = pl.col("end").cast(pl.Int64) - pl.col("start").cast(pl.Int64)
+    piece = pl.col("text").str.slice(pl.col("start"), length).alias("piece")
     return (
-        numbered.explode("place", *lists)
+        flat.with_columns(piece)
         .rename({"tokens": "token"})
-        .select("request", "place", pl.exclude("request", "place"))
+        .select(
+            "request",
+            "item",
+            "condition",
+            "place",
+            "piece",
+            pl.exclude("request", "item", "condition", "place", "piece", "text"),
+        )
     )

@@ -25,7 +25,15 @@ from felicity.run.model import Model
 from felicity.run.precision import Noise
 from felicity.run.rules import RULES, Case, Verdicts, refuse_impossible
 from felicity.run.scoring import SCORING, read_mixed
-from felicity.run.steps import K, find_frames, fix_pending, forget_pending, read_cloze, settle_run
+from felicity.run.steps import (
+    K,
+    find_frames,
+    fix_pending,
+    forget_pending,
+    measure_close_calls,
+    read_cloze,
+    settle_run,
+)
 from felicity.stats import estimate_accuracy
 
 # A table of unigram counts that lacks more of a run's tokens than this was counted with another tokenizer.
@@ -122,6 +130,9 @@ def carry_out(
     if lm.exact is not lm:
         settled, noise = settle_run(lm, folder, prompts, case, RULES[plan.rule], seed=plan.seed)
         manifest["precision"] = {"dtype": lm.info.dtype} | settled.as_dict()
+        case = replace(case, noise=noise)
+    elif not RULES[plan.rule].needs:
+        noise, manifest["noise"] = measure_close_calls(lm, folder, prompts, case, RULES[plan.rule])
         case = replace(case, noise=noise)
     if frames:
         before = sum(len(part) for part in stages.values())

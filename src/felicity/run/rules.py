@@ -168,7 +168,9 @@ def _judge_contrasts(case: Case, scores: pl.DataFrame, _: Callable[[], Parts]) -
 
 def _judge_formulas(case: Case, _: pl.DataFrame, read: Callable[[], Parts]) -> Verdicts:
     regions = pl.concat([score_regions(case.items, case.requests, tokens) for tokens in read()])
-    judgements, predictions = judge_formulas(case.items, regions, noise_bits=case.noise.rough / NATS_PER_BIT)
+    errors = case.requests.with_columns(pl.Series("error", case.noise.of(case.requests["request"])))
+    largest = errors.group_by("item").agg(pl.col("error").max() / NATS_PER_BIT)
+    judgements, predictions = judge_formulas(case.items, regions, noise_bits=dict(largest.iter_rows()))
     return Verdicts(judgements=judgements, predictions=predictions, tables={"regions": regions})
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import polars as pl
 
 from felicity.core.engine import Engine, Filler
-from felicity.core.progress import Progress, no_progress
+from felicity.core.progress import Progress, loading, no_progress
 from felicity.run.store import DamagedRows, ScoreStore, frame_keys, prompt_keys
 
 SCORING, FILLING = "Scoring", "Filling blanks"
@@ -42,6 +42,7 @@ def score_missing(
     progress(step, finished, total)
     if finished == total:
         return 0
+    progress(loading(engine.info.name), finished, total)
     scored = 0
     for tokens in engine.score(pending, done=done):
         requests = tokens["request"].to_list()

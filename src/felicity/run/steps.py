@@ -3,11 +3,13 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from felicity.core.files import replacing
 from felicity.core.schemas import CLOZE
+from felicity.engines.runtime import WIDE
 from felicity.run.folder import RunFolder
 from felicity.run.model import Model
 from felicity.run.precision import EXACT, Noise, Settled, measure_spreads, settle
@@ -18,6 +20,8 @@ from felicity.run.scoring import find_missing, read_mixed
 FRAME = pl.format("{} ___.", "context_text").alias("frame")
 K = 20
 NAME = "pending"
+# Items that are measured in float64 at most; others that are as close count as unstable.
+MOST_CLOSE = 500
 
 
 def settle_run(
@@ -53,6 +57,46 @@ def settle_run(
     exact = frozenset(requests_of(settled.exact_items)["request"])
     each = dict(requests.join(settled.noise, on="item").select("request", "noise").iter_rows())
     return settled, Noise(rough=max(each.values(), default=fine), fine=fine, exact=exact, each=each)
+
+
+def measure_close_calls(
+    lm: Model, folder: RunFolder, prompts: pl.DataFrame, case: Case, rule: Rule
+) -> tuple[Noise, dict[str, Any]]:
+    """The possible error of every sentence in float32, and what the manifest says of it.
+
+    Items whose verdict an error of `lm.possible_error` per sentence could turn are scored again in float64,
+    the closest first, which tells the error of their sentences. Where such an error is almost as large as
+    was thought possible, larger ones are thought possible, and more items are measured.
+    """
+    bound, each = lm.possible_error, dict[str, float]()
+    while True:
+        noise = Noise(rough=bound, each=each)
+        doubtful = _find_close(lm, prompts, replace(case, noise=noise), rule)
+        close = doubtful.head(MOST_CLOSE)
+        waiting = case.requests.filter(
+            pl.col("item").is_in(close.implode()) & ~pl.col("request").is_in(list(each))
+        )
+        part = prompts.join(waiting, on="request", how="semi", maintain_order="left")
+        if part.is_empty() or lm.wide is None:
+            break
+        lm.wide.score_all(fix_pending(lm.wide, folder, part, step=f"-{WIDE}-{len(each)}"))
+        found = lm.measure_errors(part)
+        each |= found
+        bound = max(bound, 4 * max(found.values()))
+        if len(doubtful) > MOST_CLOSE:
+            break
+    told = {"possible": bound, "measured": len(each), "largest": max(each.values(), default=None)}
+    return Noise(rough=bound, each=each), told
+
+
+def _find_close(lm: Model, prompts: pl.DataFrame, case: Case, rule: Rule) -> pl.Series:
+    """Items whose verdict noise may turn, the closest first; those that are exactly tied cannot turn."""
+    read = partial(lm.read, prompts)
+    scores = pl.concat(list(rule.score(case, read())))
+    judged = rule.judge(case, scores, read)
+    every = judged.judgements if judged.predictions is None else judged.predictions
+    close = every.filter(~pl.col("stable") & (pl.col("margin") != 0)).sort(pl.col("margin").abs())
+    return close["item"].unique(maintain_order=True)
 
 
 def find_frames(items: pl.DataFrame) -> list[str]:

@@ -11,7 +11,7 @@ from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.progress import Progress, no_progress
 from felicity.core.units import UNITS, convert
 from felicity.data import read_plain, read_table
-from felicity.measures import find_words
+from felicity.measures import BOUNDARIES, find_words
 from felicity.run.model import Model
 
 By = Literal["token", "word", "region", "sentence"]
@@ -83,14 +83,7 @@ def measure_surprisal(
 
     Raises UnknownName, BadInput, or NotPossible if the model gives log-probabilities only.
     """
-    if by not in get_args(By):
-        raise UnknownName("unit of text", by, get_args(By))
-    if unit not in UNITS:
-        raise UnknownName("unit", unit, UNITS)
-    if (rank or entropy or top) and by != "token":
-        raise NotPossible("Rank, entropy and the most probable tokens exist only for tokens; use --by token.")
-    if spillover and by == "sentence":
-        raise NotPossible("A sentence has no spillover; ask for it with --by token, word or region.")
+    check_units(by, unit, extras=bool(rank or entropy or top), spillover=spillover, boundary=boundary)
     texts, regions = given.texts, None
     if by == "region":
         texts, regions = split_regions(given.texts, separator)
@@ -111,6 +104,24 @@ def measure_surprisal(
         parts.append(found.with_columns(pl.col("text").cast(pl.Int64) + begin))
     progress("Scoring", len(texts), len(texts))
     return _finish(pl.concat(parts), given.table, texts, unit, spillover)
+
+
+def check_units(by: str, unit: str, *, extras: bool, spillover: int, boundary: str) -> None:
+    """Check how texts are to be divided and what is asked for, before a model is opened.
+
+    Raises UnknownName, or NotPossible for what a unit of text does not have.
+    """
+    for what, name, known in (
+        ("unit of text", by, get_args(By)),
+        ("unit", unit, UNITS),
+        ("boundary", boundary, BOUNDARIES),
+    ):
+        if name not in known:
+            raise UnknownName(what, name, known)
+    if extras and by != "token":
+        raise NotPossible("Rank, entropy and the most probable tokens exist only for tokens; use --by token.")
+    if spillover and by == "sentence":
+        raise NotPossible("A sentence has no spillover; ask for it with --by token, word or region.")
 
 
 def split_regions(

@@ -7,6 +7,7 @@ from .bootstrap import bootstrap_mean as bootstrap_mean
 from .bootstrap import count_draws as count_draws
 from .cells import average_cells as average_cells
 from .cells import filter_rows as filter_rows
+from .cells import measure_interaction as measure_interaction
 from .compare import adjust_bh as adjust_bh
 from .compare import adjust_holm as adjust_holm
 from .compare import compare_all as compare_all

@@ -38,6 +38,39 @@ def filter_rows(frame: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
     return frame
 
 
+def measure_interaction(
+    frame: pl.DataFrame, *, y: str, x: str, by: str, unit: str = "item", level: float = 0.95
+) -> dict[str, object] | None:
+    """The interaction of two factors of two levels each: a difference of differences, and its effect size.
+
+    For each unit, (y at the first x - y at the second x) at the first level of `by`, minus the same at the
+    second. The interval is Student's t over units; `d` is the mean divided by the standard deviation over
+    units (Cohen's d_z). None if a factor has another number of levels, or fewer than two units have all
+    four cells.
+    """
+    levels = {name: frame[name].cast(pl.String).unique(maintain_order=True).to_list() for name in (x, by)}
+    if unit not in frame.columns or any(len(known) != 2 for known in levels.values()):
+        return None
+    cells = frame.group_by(unit, pl.col(x).cast(pl.String), pl.col(by).cast(pl.String)).agg(pl.col(y).mean())
+    sign = pl.when((pl.col(x) == levels[x][0]) == (pl.col(by) == levels[by][0])).then(1.0).otherwise(-1.0)
+    each = cells.group_by(unit).agg((sign * pl.col(y)).sum().alias("value"), pl.len().alias("cells"))
+    values = each.filter((pl.col("cells") == 4) & pl.col("value").is_finite())["value"].to_numpy()
+    n = len(values)
+    if n < 2:
+        return None
+    mean, sd = float(values.mean()), float(values.std(ddof=1))
+    reach = float(stats.t.ppf(0.5 + level / 2, n - 1)) * sd / n**0.5
+    contrast = f"({levels[x][0]} - {levels[x][1]}) in {levels[by][0]} minus the same in {levels[by][1]}"
+    return {
+        "contrast": contrast,
+        "n": n,
+        "estimate": mean,
+        "low": mean - reach,
+        "high": mean + reach,
+        "d": mean / sd if sd > 0 else None,
+    }
+
+
 def average_cells(
     frame: pl.DataFrame, *, y: str, x: str, by: Sequence[str] = (), level: float = 0.95
 ) -> pl.DataFrame:

@@ -18,7 +18,7 @@ KIND = "checks"
 # Raised whenever the check, the trie or the sentences change, so that old results are not believed.
 CHECK = 1
 # Nats per token by which the two ways of scoring may differ through rounding.
-TOLERANCE = {"float32": 1e-4, "float16": 0.1, "bfloat16": 0.6}
+TOLERANCE = {"float64": 1e-5, "float32": 1e-4, "float16": 0.1, "bfloat16": 0.6}
 # Small enough for the few tokens of the check to need several rows, passes and trunks.
 SHAPE = Shape(row=16, window=24, batch=48, chain=3)
 TRUNK = 48

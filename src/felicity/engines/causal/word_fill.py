@@ -1,17 +1,21 @@
-"""Blanks filled by models of words: the likeliest words of the vocabulary after a beginning."""
+"""Models of words: blanks filled with the likeliest words of the vocabulary, and texts continued."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
 
-from felicity.core.schemas import FILLERS
+from felicity.core.engine import Sampling
+from felicity.core.schemas import CONTINUATIONS, FILLERS
 from felicity.engines.causal.fill import encode_prompt, parse_left_frame
+from felicity.engines.runtime import cut_at_stop, draw, stream_for
 from felicity.engines.tokenizing import Encoder
-from felicity.engines.words import UNKNOWN
+from felicity.engines.words import BEGIN, END, UNKNOWN, join_words
 
 # Histories whose whole vocabulary is held at once.
 ROWS = 256
+# Nats over the vocabulary after each history of word ids, one row each.
+Predict = Callable[[list[np.ndarray]], np.ndarray]
 
 
 def fill_words(
@@ -20,7 +24,7 @@ def fill_words(
     *,
     k: int,
     name: str,
-    predict: Callable[[list[np.ndarray]], np.ndarray],
+    predict: Predict,
 ) -> pl.DataFrame:
     """Rows of FILLERS: the k likeliest words after each frame's beginning.
 
@@ -53,3 +57,53 @@ def _rank(
         elif len(rows) < k:
             rows.append((frame, len(rows) + 1, word, word, float(logprobs[place]), dropped))
     return rows
+
+
+def continue_words(
+    encoder: Encoder, prompts: Sequence[str], *, sampling: Sampling, name: str, predict: Predict
+) -> pl.DataFrame:
+    """Rows of CONTINUATIONS: each prompt continued word by word, to the end of the sentence at most.
+
+    The unknown word is never written: the probabilities of the other words are used without it.
+    """
+    histories = [np.array(encode_prompt(encoder, text.rstrip(), name=name)) for text in prompts]
+    rows = []
+    for prompt, history in zip(prompts, histories, strict=True):
+        for sample in range(sampling.samples):
+            stream = stream_for(sampling.seed, prompt, sample)
+            rows.append((prompt, sample, *_continue(encoder, prompt, history, sampling, stream, predict)))
+    return pl.DataFrame(rows, schema=CONTINUATIONS, orient="row")
+
+
+def _continue(
+    encoder: Encoder,
+    prompt: str,
+    history: np.ndarray,
+    sampling: Sampling,
+    stream: np.random.Generator,
+    predict: Predict,
+) -> tuple[str, int, str]:
+    """The continuation, its number of words, and why it ended."""
+    tokenizer = encoder.tokenizer
+    end = tokenizer.convert_tokens_to_ids(END) if tokenizer.eos_token else -1
+    never = [tokenizer.convert_tokens_to_ids(word) for word in (BEGIN, UNKNOWN)]
+    words: list[str] = []
+    while len(words) < sampling.tokens:
+        nats = predict([history])[0].astype(np.float64)
+        nats[[place for place in never if 0 <= place != end]] = -np.inf
+        chosen = _choose(nats, sampling, stream)
+        if chosen == end:
+            return join_words(words, after=prompt), len(words), "end"
+        history = np.append(history, chosen)
+        words.append(tokenizer.convert_ids_to_tokens([chosen])[0])
+        text = join_words(words, after=prompt)
+        if any(mark in text for mark in sampling.stop):
+            return cut_at_stop(text, sampling.stop), len(words), "stop"
+    return join_words(words, after=prompt), len(words), "limit"
+
+
+def _choose(nats: np.ndarray, sampling: Sampling, stream: np.random.Generator) -> int:
+    if sampling.temperature == 0:
+        return int(np.argmax(nats))
+    scaled = np.exp((nats - nats.max()) / sampling.temperature)
+    return draw(scaled / scaled.sum(), sampling.top_p, stream)

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from felicity.core.engine import NO_EXTRAS, EngineInfo, TokenExtras
+from felicity.core.engine import NO_EXTRAS, EngineInfo, Sampling, TokenExtras
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
-from felicity.engines.causal import fill_words, score_next
+from felicity.engines.causal import continue_words, fill_words, score_next
 from felicity.engines.ngram.arpa import read_arpa, read_header
 from felicity.engines.ngram.kenlm_file import KenlmModel, read_counts
 from felicity.engines.ngram.model import NgramModel
@@ -90,7 +90,8 @@ class NgramEngine:
             vocabulary=len(tokenizer),
             window=None,
             noise=NOISE,
-            can=("score", "more", "fill"),
+            # KenLM looks words up but does not list them, so that no best word can be found.
+            can=("score", "more", *(() if is_kenlm(self._source.folder) else ("fill", "generate"))),
             notes=self._source.details | {"words": tokenizer.splitting},
         )
 
@@ -128,6 +129,12 @@ class NgramEngine:
     def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
         """Rows of CANDIDATES: log p(candidate | what stands before the blank)."""
         return score_next(self, frames, candidates, unknown=UNKNOWN, name=self._source.name)
+
+    def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
+        """Rows of CONTINUATIONS: each prompt continued word by word."""
+        return continue_words(
+            self.encoder, prompts, sampling=sampling, name=self._source.name, predict=self._predict
+        )
 
     def _predict(self, histories: list[np.ndarray]) -> np.ndarray:
         """Nats of every word after each history; histories that end alike are scored once."""

@@ -3,6 +3,7 @@ from .batches import limit_batch_tokens as limit_batch_tokens
 from .batches import plan_batches as plan_batches
 from .batches import score_batch as score_batch
 from .batches import split_chunks as split_chunks
+from .devices import WIDE as WIDE
 from .devices import Compute as Compute
 from .devices import DtypeChoice as DtypeChoice
 from .devices import choose_device as choose_device
@@ -19,8 +20,11 @@ from .frames import place_blanks as place_blanks
 from .frames import place_words as place_words
 from .frames import rank_fillers as rank_fillers
 from .frames import refuse_long_frames as refuse_long_frames
+from .generation import cut_at_stop as cut_at_stop
+from .generation import draw as draw
 from .generation import generate_texts as generate_texts
 from .generation import refuse_long_prompts as refuse_long_prompts
+from .generation import stream_for as stream_for
 from .masking import LOGITS as LOGITS
 from .masking import MASKED_BATCH_TOKENS as MASKED_BATCH_TOKENS
 from .masking import UNIT_TOKENS as UNIT_TOKENS

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from math import ceil
 from pathlib import Path
 
 from felicity.core.errors import NotPossible, UnknownName
@@ -14,6 +15,10 @@ from felicity.core.ids import fingerprint
 from felicity.core.memo import recall, remember, versions
 
 DTYPES = ("float32", "bfloat16", "float16")
+# Not for runs: it measures the rounding errors of float32.
+WIDE = "float64"
+# Processor time of a control group per period, in microseconds, or `max`.
+QUOTA = Path("/sys/fs/cgroup/cpu.max")
 # oneDNN reads this variable once, at the first matrix product of a process.
 ISA = "ONEDNN_MAX_CPU_ISA"
 # The best instruction set without matrix tiles (AMX). Some virtual machines announce tiles without giving
@@ -99,6 +104,8 @@ def prepare_dtype(dtype: str, device: str) -> None:
 
     Raises UnknownName for another dtype, NotPossible if the dtype does not work here.
     """
+    if dtype == WIDE:
+        return
     if dtype not in DTYPES:
         raise UnknownName("dtype", dtype, DTYPES)
     if dtype == "float32" or choose_without_torch(device) != "cpu" or measure_speedup(dtype, device):
@@ -147,10 +154,20 @@ def keep_freed_memory() -> bool:
 
 
 def count_processors() -> int:
-    """Processors available to this process."""
-    if hasattr(os, "sched_getaffinity"):
-        return max(1, len(os.sched_getaffinity(0)))
-    return os.cpu_count() or 1
+    """Processors available to this process: those it may run on, as far as its container's share goes."""
+    if not hasattr(os, "sched_getaffinity"):
+        return os.cpu_count() or 1
+    allowed = max(1, len(os.sched_getaffinity(0)))
+    return max(1, min(allowed, read_quota(QUOTA) or allowed))
+
+
+def read_quota(path: Path) -> int | None:
+    """The processors that a control group may use, rounded up; None if it has no limit."""
+    try:
+        quota, period = path.read_text(encoding="ascii").split()
+        return ceil(int(quota) / int(period))
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
 
 
 def measure_speedup(dtype: str, device: str, *, isa: str | None = None) -> float | None:

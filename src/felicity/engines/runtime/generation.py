@@ -119,7 +119,7 @@ def _write(
         size = next((n for n, token in enumerate(ids[:ended]) if token in ends), ended)
         reason = "end" if size < ended else "stop" if stopper.at[place] else "limit"
         text = _decode(tokenizer, list(rows[place]) if continues else [], ids[:size])
-        answers.append((_cut(text, sampling.stop), size, reason))
+        answers.append((cut_at_stop(text, sampling.stop), size, reason))
     return answers
 
 
@@ -152,7 +152,12 @@ def _decode(tokenizer: Any, before: list[int], ids: list[int]) -> str:
     return str(tokenizer.decode(ids, skip_special_tokens=True))
 
 
-def _cut(text: str, stop: Sequence[str]) -> str:
+def cut_at_stop(text: str, stop: Sequence[str]) -> str:
+    """The text before the first of the strings that end it.
+
+    >>> cut_at_stop("on the mat. It", ["."])
+    'on the mat'
+    """
     places = [place for place in (text.find(string) for string in stop) if place >= 0]
     return text[: min(places)] if places else text
 

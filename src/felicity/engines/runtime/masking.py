@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from felicity.engines.runtime.token_scores import TokenScorer
+from felicity.engines.runtime.token_scores import TokenScorer, widen
 
 # Tokens per batch with padding, and logits in memory. On a CPU larger batches are no faster, since the
 # hidden states no longer fit into its cache.
@@ -148,4 +148,4 @@ def normalize(logits: Any) -> np.ndarray:
     import torch
 
     with torch.inference_mode():
-        return np.asarray(logits.float().log_softmax(dim=1).cpu().numpy())
+        return np.asarray(widen(logits).log_softmax(dim=1).cpu().numpy())

@@ -22,7 +22,7 @@ from felicity.engines.tokenizing import Encoded
 
 # Nats by which a sentence's sum may change with its batch. A property test checks the value for float32; in
 # half precision it is an estimate, and a run measures its own.
-NOISE = {"float32": 1e-4, "float16": 0.1, "bfloat16": 1.0}
+NOISE = {"float64": 1e-6, "float32": 1e-4, "float16": 0.1, "bfloat16": 1.0}
 # Positions start after the padding id, so the first entries of the position table are unused.
 PADDED_POSITIONS = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm", "mpnet")
 # Relative positions: there is no limit, whatever the configuration says.

@@ -57,14 +57,14 @@ class TokenScorer:
         with torch.inference_mode():
             for begin in range(0, len(distinct), ROWS):
                 first, last = np.searchsorted(place, (begin, begin + ROWS))
-                part = _take(logits, distinct[begin : begin + ROWS]).float()
+                part = widen(_take(logits, distinct[begin : begin + ROWS]))
                 rows = torch.from_numpy(place[first:last] - begin).to(part.device)
                 targets = torch.from_numpy(target[first:last]).to(part.device)
                 self._score(part, rows, targets, found[first:last])
         return found
 
     def _score(self, logits: Any, rows: Any, targets: Any, found: np.ndarray) -> None:
-        """Normalize in float32 over the whole vocabulary."""
+        """Normalize in float32, or float64 if the logits are, over the whole vocabulary."""
         import torch
 
         logprobs = logits.log_softmax(dim=1)
@@ -81,6 +81,13 @@ class TokenScorer:
         if self.begins is not None and self.extras.boundary:
             begins = torch.from_numpy(self.begins).to(logits.device)
             found["boundary"] = logprobs[:, begins].logsumexp(dim=1)[rows].cpu().numpy()
+
+
+def widen(logits: Any) -> Any:
+    """Logits in float32 at least."""
+    import torch
+
+    return logits if logits.dtype == torch.float64 else logits.float()
 
 
 def _take(logits: Any, rows: np.ndarray) -> Any:

@@ -19,11 +19,11 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from felicity.core.engine import NO_EXTRAS, EngineInfo, TokenExtras
+from felicity.core.engine import NO_EXTRAS, EngineInfo, Sampling, TokenExtras
 from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
-from felicity.engines.causal import fill_words, score_next
+from felicity.engines.causal import continue_words, fill_words, score_next
 from felicity.engines.runtime import (
     BATCH_TOKENS,
     Compute,
@@ -90,8 +90,8 @@ def score_batch(
     return found
 
 
-def predict_next(model: LstmModel, histories: list[np.ndarray]) -> np.ndarray:
-    """Nats over the vocabulary after each history, one row each."""
+def predict_next(model: LstmModel | TdlmModel, histories: list[np.ndarray]) -> np.ndarray:
+    """Nats over the vocabulary after each history, one row each; a TDLM reads no document."""
     padded = pad(histories)
     with torch.inference_mode():
         device = next(model.parameters()).device
@@ -163,7 +163,7 @@ class TrainedEngine:
             vocabulary=len(tokenizer),
             window=None,
             noise=NOISE,
-            can=("score", "more", *(() if self.settings.topic else ("fill",))),
+            can=("score", "more", "fill", "generate"),
             notes=self._source.details | self._notes(),
         )
 
@@ -204,6 +204,13 @@ class TrainedEngine:
     def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
         """Rows of CANDIDATES: log p(candidate | what stands before the blank)."""
         return score_next(self, frames, candidates, unknown=UNKNOWN, name=self._source.name)
+
+    def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
+        """Rows of CONTINUATIONS: each prompt continued word by word."""
+        predict = partial(predict_next, self.model)
+        return continue_words(
+            self.encoder, prompts, sampling=sampling, name=self._source.name, predict=predict
+        )
 
     def _encode(self, prompts: pl.DataFrame) -> tuple[Encoded, list[np.ndarray]]:
         """The sequences to score, and for TDLM the content words of each document."""

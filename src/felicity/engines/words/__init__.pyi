@@ -13,12 +13,15 @@ from .corpus import names_arpa as names_arpa
 from .corpus import names_ngram as names_ngram
 from .corpus import read_corpus as read_corpus
 from .corpus import word_model_name as word_model_name
+from .tokenizer import BEGIN as BEGIN
+from .tokenizer import END as END
 from .tokenizer import UNKNOWN as UNKNOWN
 from .tokenizer import WordList as WordList
 from .tokenizer import WordSplitting as WordSplitting
 from .tokenizer import WordTokenizer as WordTokenizer
 from .tokenizer import encode_words as encode_words
 from .tokenizer import fingerprint_words as fingerprint_words
+from .tokenizer import join_words as join_words
 from .tokenizer import mark_boundaries as mark_boundaries
 from .tokenizer import record_casing as record_casing
 from .tokenizer import refuse_extras as refuse_extras

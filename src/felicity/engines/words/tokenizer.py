@@ -22,6 +22,7 @@ UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
 PLACES = re.compile(r"\S+")
 # Above U+FFFF only one block of symbols matters: pictographs.
 FIRST_CHARACTERS = 0x10000
+OPENING, CLOSING = tuple("([{“‘"), tuple(".,;:!?)]}”’%")
 PICTURES = "\U0001f000-\U0001faff"
 
 
@@ -59,6 +60,19 @@ def word_pattern() -> re.Pattern[str]:
     word = rf"[^\s{marks}]+"
     inside = r"['’.\-]|(?<=\d)[,:](?=\d)"
     return re.compile(rf"{UNKNOWN}|{word}(?:(?:{inside}){word})*|[{marks}]")
+
+
+def join_words(words: Sequence[str], *, after: str = "") -> str:
+    """Words as running text that follows another: no space before a closing mark or after an opening one.
+
+    >>> join_words(["sat", "(", "down", ")", "."], after="The cat")
+    ' sat (down).'
+    """
+    text = after
+    for word in words:
+        tight = not text or text[-1].isspace() or text[-1] in OPENING or word in CLOSING
+        text += word if tight else f" {word}"
+    return text[len(after) :]
 
 
 class Vocabulary(Protocol):

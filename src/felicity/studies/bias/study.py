@@ -9,12 +9,21 @@ import polars as pl
 from felicity.core.errors import BadInput
 from felicity.core.files import replacing
 from felicity.core.progress import Progress
+from felicity.core.schemas import conform
 from felicity.data import Columns, read_dataset, sample_items
 from felicity.engines import has_weights, open_counter
 from felicity.measures import read_unigram
-from felicity.run import Model, RunFolder, carry_out, open_model, plan_run
-from felicity.studies.bias.analysis import CURVE_TABLE, draw_curves, measure_lengths, split_suites
+from felicity.run import Model, RunFolder, carry_out, open_model, plan_run, read_study, write_study
+from felicity.studies.bias.analysis import (
+    CURVE_TABLE,
+    SPLIT_TABLE,
+    draw_curves,
+    measure_lengths,
+    split_suites,
+)
 from felicity.studies.bias.report import write_bias_page
+
+KIND = "bias"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,4 +118,14 @@ def write_bias(study: BiasStudy, folder: Path) -> list[Path]:
         with replacing(path) as part:
             table.write_csv(part)
         written.append(path)
+    write_study(folder, KIND, dataset=study.dataset, models=study.models)
     return [*written, write_bias_page(study.dataset, study.splits, study.curves, folder)]
+
+
+def report_bias(folder: Path) -> Path:
+    """Write the page again from the tables in the folder; returns its path."""
+    study = read_study(folder)
+    splits, curves = (
+        conform(study[name], schema) for name, schema in (("splits", SPLIT_TABLE), ("curves", CURVE_TABLE))
+    )
+    return write_bias_page(study.record["dataset"], splits, curves, folder)

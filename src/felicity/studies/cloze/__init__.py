@@ -7,13 +7,14 @@ if TYPE_CHECKING:
     from felicity.studies.cloze.plan import ClozeSet as ClozeSet
     from felicity.studies.cloze.plan import read_cloze_pairs as read_cloze_pairs
     from felicity.studies.cloze.plan import read_cloze_set as read_cloze_set
+    from felicity.studies.cloze.report import report_cloze as report_cloze
     from felicity.studies.cloze.report import write_cloze_report as write_cloze_report
     from felicity.studies.cloze.study import ClozeStudy as ClozeStudy
     from felicity.studies.cloze.study import study_cloze as study_cloze
 
 _MODULES = {
     "plan": "ClozeSet read_cloze_pairs read_cloze_set",
-    "report": "write_cloze_report",
+    "report": "report_cloze write_cloze_report",
     "study": "ClozeStudy study_cloze",
 }
 _PUBLIC = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -10,7 +10,7 @@ from felicity.core.files import replacing
 from felicity.report import Extra, Figure, count, decimal, export_figures, percent, render_template, signed
 from felicity.report.charts import Row, chart_accuracy
 from felicity.studies.cloze.analysis import MAIN, pick_items
-from felicity.studies.cloze.study import PUBLISHED_HUMANS, ClozeStudy
+from felicity.studies.cloze.study import PUBLISHED_HUMANS, ClozeStudy, read_again
 
 FIGURES = ("top1", "top5", "top10", "top20", "sensitivity")
 NAMES = {
@@ -38,6 +38,11 @@ def write_cloze_report(study: ClozeStudy, folder: Path) -> Path:
     with replacing(page) as part:
         part.write_text(render_template("cloze.html.j2", content, figures), encoding="utf-8")
     return page
+
+
+def report_cloze(folder: Path) -> Path:
+    """Write the page again from the answers in the folder; returns its path."""
+    return write_cloze_report(read_again(folder), folder)
 
 
 def build_sections(study: ClozeStudy) -> list[Extra]:

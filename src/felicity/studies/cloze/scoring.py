@@ -5,6 +5,7 @@ from pathlib import Path
 
 import polars as pl
 
+from felicity.core.errors import BadInput
 from felicity.core.files import replacing
 from felicity.core.progress import Progress
 from felicity.core.schemas import PROMPTS
@@ -60,6 +61,19 @@ def answer_frames(
     with replacing(note) as part:
         part.write_text(json.dumps(told), encoding="utf-8")
     return answers
+
+
+def read_answers(data: ClozeSet, folder: Path) -> pl.DataFrame:
+    """The answers kept in a folder, without the model.
+
+    Raises BadInput if there are none, or they are answers to other frames.
+    """
+    path, note = folder / "answers.parquet", folder / "answers.json"
+    if not path.exists() or not note.exists():
+        raise BadInput(f"{folder} has no answers; run `felicity cloze` with the same options again.")
+    if json.loads(note.read_text(encoding="utf-8")).get("frames") != data.key:
+        raise BadInput(f"{folder} has answers to other frames than those of {data.name}; run it again.")
+    return pl.read_parquet(path)
 
 
 def score_words(lm: Model, rows: pl.DataFrame, column: str) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 
 from felicity.core.errors import BadInput
 from felicity.core.files import disk_errors, replacing
-from felicity.run import Model
+from felicity.run import Model, read_study, write_study
 from felicity.studies.cloze.analysis import (
     Answers,
     Sets,
@@ -22,7 +22,7 @@ from felicity.studies.cloze.analysis import (
     tabulate_accuracy,
 )
 from felicity.studies.cloze.plan import find_extensions, read_cloze_set, wrote_it
-from felicity.studies.cloze.scoring import answer_frames
+from felicity.studies.cloze.scoring import answer_frames, read_answers
 from felicity.studies.replay import read_published
 
 # Table 3 to 5 of the paper: mean of two annotators on 100 sentences, and their kappa.
@@ -32,6 +32,7 @@ PUBLISHED_HUMANS = {
     "role_1500": (10.0, 0.07),
 }
 Progress = Callable[[str, int, int], None]
+KIND = "cloze"
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,36 @@ def study_cloze(
     study = analyse(answers, sets, find_extensions(list(sets), against), figures=figures, human=human)
     study.warnings[:0] = warnings
     write_tables(study, out)
+    write_study(
+        out,
+        KIND,
+        datasets=list(datasets),
+        against=list(against),
+        figures=list(figures),
+        human=str(human) if human else None,
+        runs=[{"dataset": label, "model": model} for label, model in answers],
+        warnings=warnings,
+    )
+    return study
+
+
+def read_again(folder: Path) -> ClozeStudy:
+    """The study in a folder, analysed again from the answers that are kept there.
+
+    Raises BadInput if a dataset is no longer what the models answered.
+    """
+    told = read_study(folder).record
+    sets = {data.label: data for data in map(read_cloze_set, told["datasets"])}
+    answers = {
+        (run["dataset"], run["model"]): read_answers(
+            sets[run["dataset"]], folder / "runs" / f"{run['dataset']}-{run['model']}"
+        )
+        for run in told["runs"]
+    }
+    human = Path(told["human"]) if told["human"] else None
+    extensions = find_extensions(list(sets), told["against"])
+    study = analyse(answers, sets, extensions, figures=told["figures"], human=human)
+    study.warnings[:0] = told["warnings"]
     return study
 
 

@@ -7,5 +7,6 @@ from .settings import parse_lengths as parse_lengths
 from .settings import refuse_drawing as refuse_drawing
 from .study import Finished as Finished
 from .study import plan_in as plan_in
+from .study import report_context as report_context
 from .study import run_study as run_study
 from .study import study_context as study_context

@@ -1,6 +1,6 @@
 """The context study: plan, score with every model, analyse, and report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -81,6 +81,10 @@ def plan_in(
         "setting": told,
         "items": items,
         "notes": list(planned.notes),
+        "study": "context",
+        "method": planned.dataset.method,
+        "measure": planned.measures[0],
+        "facts": [list(fact) for fact in list_facts(planned)],
     }
     write_record(folder, record | parser)
     return planned
@@ -131,7 +135,8 @@ def run_study(
         formula=formula,
     )
     write_findings(findings, folder)
-    page = write_context_page(build_page(planned, findings, folder), folder) if report else None
+    tables = {"curves": findings.curves} | findings.tables()
+    page = write_context_page(build_page(tables, folder), folder) if report else None
     return Finished(planned=planned, judgements=everything, findings=findings, folder=folder, report=page)
 
 
@@ -147,15 +152,15 @@ def write_findings(findings: Findings, folder: Path) -> None:
     clear_leftovers(folder)
 
 
-def build_page(planned: Planned, findings: Findings, folder: Path) -> ContextPage:
-    """The content of the report."""
-    setting, manifest = planned.setting, read_record(folder)
+def list_facts(planned: Planned) -> list[tuple[str, str]]:
+    """What the report says of the design."""
+    setting = planned.setting
     design = (
         "each item with its own contexts"
         if setting.contexts_per_suite is None
         else f"{setting.contexts_per_suite} contexts per suite, each shared by many items"
     )
-    facts = (
+    return [
         ("Dataset", f"{planned.dataset.name} ({planned.dataset.method})"),
         ("Items", f"{planned.items['item'].n_unique():,} in {planned.items['suite'].n_unique()} suites"),
         ("Design", f"{design}, {setting.draws} drawn for each"),
@@ -165,19 +170,40 @@ def build_page(planned: Planned, findings: Findings, folder: Path) -> ContextPag
         ),
         ("Texts scored", f"{len(planned.requests):,} for each model"),
         ("Seed", str(setting.seed)),
-    )
-    tables = findings.tables()
+    ]
+
+
+def build_page(tables: Mapping[str, pl.DataFrame], folder: Path) -> ContextPage:
+    """The content of the report: the tables of the findings, and the record of the study."""
+    record = read_record(folder)
     return ContextPage(
-        dataset=planned.dataset.name,
-        **{"curves": findings.curves} | tables,
-        unit=setting.unit,
-        measure=planned.measures[0],
-        facts=facts,
-        notes=manifest["notes"],
-        command=manifest["command"],
-        created=manifest["created"],
-        version=manifest["felicity"],
+        dataset=record["setting"]["dataset"],
+        **tables,
+        unit=record["setting"]["unit"],
+        measure=record["measure"],
+        facts=[(name, value) for name, value in record["facts"]],
+        notes=record["notes"],
+        command=record["command"],
+        created=record["created"],
+        version=record["felicity"],
     )
+
+
+def report_context(folder: Path) -> Path:
+    """Write the page again from the tables in the folder; returns its path.
+
+    Raises BadInput if the study is not finished.
+    """
+    record = read_record(folder)
+    if "facts" not in record or not (folder / FILES["curves"]).exists():
+        raise BadInput(
+            f"The study in {folder} is not finished; run `felicity context` with -o {folder} again."
+        )
+    place = RunFolder(folder)
+    tables = {
+        name: place.read_file(folder / file, {}) for name, file in FILES.items() if (folder / file).exists()
+    }
+    return write_context_page(build_page(tables, folder), folder)
 
 
 def _nothing(_: Sequence[str]) -> list[int]:

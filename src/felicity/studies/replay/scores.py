@@ -134,7 +134,7 @@ def replay_surprisals(regions: pl.DataFrame, dataset: str, rows: int) -> Replaye
         raise BadInput(f"No item of the file is in '{dataset}', whose items look like '{items['item'][0]}'.")
     _refuse_gaps(known, regions)
     strangers = regions.filter(~pl.col("item").is_in(known["item"].to_list()))
-    judged, single = judge_formulas(known, regions, noise_bits=0.0)
+    judged, single = judge_formulas(known, regions, noise_bits={})
     note = (f"rows of items that {dataset} does not have", len(strangers), rows)
     return Replayed(
         form="surprisals",

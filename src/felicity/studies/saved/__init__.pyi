@@ -1,0 +1,1 @@
+from .pages import report_study as report_study

@@ -1,0 +1,28 @@
+"""The report of a finished study, written again from what its folder holds."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from felicity.core.errors import UnknownName
+from felicity.run import read_study
+from felicity.studies.bias import report_bias
+from felicity.studies.cloze import report_cloze
+from felicity.studies.context import report_context
+
+# By the kind of study that its record names.
+REPORTS: dict[str, Callable[[Path], Path]] = {
+    "bias": report_bias,
+    "cloze": report_cloze,
+    "context": report_context,
+}
+
+
+def report_study(path: str | Path) -> Path:
+    """Write report.html and the figures of a study again, without a model; returns the page's path.
+
+    Raises BadInput if the folder is not that of a finished study, UnknownName for a study of another kind.
+    """
+    kind = read_study(path).kind
+    if kind not in REPORTS:
+        raise UnknownName("kind of study", kind, REPORTS, where=str(path))
+    return REPORTS[kind](Path(path))
