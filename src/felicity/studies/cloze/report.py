@@ -282,8 +282,8 @@ def _words(study: ClozeStudy) -> Extra:
         title="Most frequent targets",
         lede="The 20 most frequent targets of each set, as figures 2 to 6 of the paper show them, and the "
         "share of frames, in percent, that the 1, 5, 10 and 20 most frequent hold. That share is the "
-        "accuracy of answering these words to every frame: few targets, often repeated, make a set easier than "
-        "its size says.",
+        "accuracy of answering these words to every frame: few targets, often repeated, make a set easier "
+        "than its size says.",
         columns=("Dataset", "Targets", "Different", *(NAMES[f"top{k}"] for k in TOP)),
         rows=tuple(rows),
         names=2,
