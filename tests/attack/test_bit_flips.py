@@ -97,6 +97,22 @@ def test_a_flipped_bit_in_a_run_folder_is_refused(tiny_model: Path, tmp_path: Pa
     assert RunFolder(tmp_path / "run").read_manifest() == run.manifest
 
 
+def test_a_flipped_bit_in_a_remembered_fact_changes_no_score(tiny_model: Path, empty_cache: Path) -> None:
+    """The family of a folder, its tokenizer and the check of its engine are remembered; no score is here."""
+    before = fe.model(str(tiny_model), cache=False).score(TEXTS)["lp"].to_list()
+    fe.model(str(tiny_model), cache=False).score(TEXTS)
+    kept = {path: path.read_bytes() for path in sorted(empty_cache.rglob("*")) if path.is_file()}
+    assert len({path.parent for path in kept}) > 1
+    rng = random.Random(4)
+    for _ in range(size(100)):
+        path = rng.choice(list(kept))
+        where = flip(path, rng)
+        found = fe.model(str(tiny_model), cache=False).score(TEXTS)["lp"].to_list()
+        assert found == pytest.approx(before, abs=CLOSE), (path, where)
+        for each, content in kept.items():
+            each.write_bytes(content)
+
+
 def assert_refused_or_same(
     read: Callable[[], fe.Run],
     manifest: dict[str, object],

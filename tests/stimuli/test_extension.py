@@ -116,6 +116,41 @@ def test_two_processes_do_not_extend_one_folder_at_once(tmp_path: Path) -> None:
     assert extension.run(start_another, Limits(n=2)).queued >= 2
 
 
+def test_a_request_is_noted_before_it_is_sent_and_counted_if_it_is_sent_again(tmp_path: Path) -> None:
+    extension = begin(tmp_path / "x")
+
+    def break_down(prompt: str, seed: int) -> list[Answer]:
+        assert '"request": 1' in (tmp_path / "x" / "sent.jsonl").read_text()
+        raise OSError("the power is cut")
+
+    with pytest.raises(OSError, match="power"):
+        extension.run(break_down, Limits(n=2))
+    outcome = Extension(tmp_path / "x").run(answer, Limits(n=2))
+    assert outcome.repeated == 1
+    assert Extension(tmp_path / "x").run(answer, Limits(n=2)).repeated == 1
+
+
+def test_a_folder_whose_starter_was_killed_is_waited_for(tmp_path: Path) -> None:
+    """The answer that its background process still waits for is not asked for again."""
+    extension = begin(tmp_path / "x")
+    gone = multiprocessing.get_context("spawn").Process(target=int)
+    gone.start()
+    gone.join()
+    waited = []
+
+    def start_another(prompt: str, seed: int) -> list[Answer]:
+        def give_up() -> bool:
+            waited.append(True)
+            return len(waited) > 2
+
+        second = Extension(tmp_path / "x").run(answer, Limits(n=2), stop_now=give_up)
+        assert second.stopped == "interrupted"
+        return answer(prompt, seed)
+
+    assert extension.run(start_another, Limits(n=1), starter=gone.pid).queued >= 1
+    assert len(waited) > 2
+
+
 def test_a_forecast_counts_tokens_and_cost(tmp_path: Path) -> None:
     extension = begin(tmp_path / "x")
     extension.run(answer, Limits(n=10))
@@ -194,9 +229,11 @@ def test_fifty_kills_at_random_points_change_no_dataset_and_repeat_no_stored_req
     killed = kill_at_random(tmp_path / "killed", 50, polite=polite)
     broken = Extension(tmp_path / "killed")
     sent = (tmp_path / "killed" / "sent").stat().st_size
-    # A polite kill waits for the answer under way; of a hard one at most that answer is asked for again.
+    repeated = broken.transcript.count_repeated()
+    # A polite kill waits for the answer under way; of a hard one that answer is asked for again, and counted.
     assert killed == 50
-    assert sent == needed if polite else needed <= sent <= needed + killed
+    assert sent == needed if polite else needed <= sent <= needed + repeated
+    assert repeated == 0 if polite else repeated <= killed
     assert broken.transcript.read() == unbroken.transcript.read()
     strip = [
         {name: event[name] for name in event if name not in ("time", "hash", "previous")}

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import pytest
@@ -18,6 +19,7 @@ from felicity.studies.cloze.analysis import (
     compare_accuracies,
     compare_sizes,
     conclude,
+    count_targets,
     describe_targets,
     fit_regressions,
     judge_answers,
@@ -27,6 +29,9 @@ from felicity.studies.cloze.analysis import (
 from felicity.studies.cloze.plan import ClozeSet, find_extensions, wrote_it
 from felicity.studies.cloze.study import note_repeats
 from felicity.studies.replay.predictions import judge_model, read_frames, read_models
+
+if TYPE_CHECKING:
+    from felicity.run import Model
 
 
 def make_set(name: str = "small", n: int = 4) -> ClozeSet:
@@ -93,7 +98,25 @@ def test_targets_have_a_probability_a_rank_and_log_odds() -> None:
     row = describe_targets(answers, {"small": data}).row(0, named=True)
     assert row["probability"] == pytest.approx(0.2)
     assert row["log_odds"] == pytest.approx(math.log(2.0))
-    assert (row["ranked"], row["median_rank"], row["preferred"]) == (3, 4.0, 1.0)
+    assert (row["ranked"], row["median_rank"], row["preferred"]) == (3, 9.5, 1.0)
+
+
+def test_the_median_rank_is_unknown_where_half_the_targets_are_beyond_the_last_place() -> None:
+    data = make_set()
+    answers = {("small", "lm"): make_answers(data, [1, 4, None, None], [True] * 4)}
+    assert describe_targets(answers, {"small": data})["median_rank"].to_list() == [None]
+
+
+def test_always_answering_the_most_frequent_targets_has_an_accuracy_of_its_own() -> None:
+    rows = [(str(n), "affirmative", f"A {n} is a", word, None) for n, word in enumerate("aaabbc")]
+    items = pl.DataFrame(
+        rows, schema=["item", "condition", "context_text", "target", "contrast"], orient="row"
+    )
+    table = count_targets({"set": ClozeSet("set", items, ("affirmative",), ())}, most=2)
+    assert table.select("target", "n", "different", "share").rows() == [
+        ("a", 3, 3, pytest.approx(0.5)),
+        ("b", 2, 3, pytest.approx(5 / 6)),
+    ]
 
 
 def test_a_conclusion_that_a_small_set_cannot_reach_is_called_so() -> None:
@@ -203,6 +226,51 @@ def test_the_study_is_what_fill_and_score_candidates_say(
     ours = judge_answers(answers, data).group_by("figure").agg(pl.col("passed").mean())
     theirs = judged.group_by("rule").agg(pl.col("passed").mean())
     assert dict(ours.iter_rows()) == dict(theirs.iter_rows())
+
+
+@pytest.mark.slow
+def test_the_tables_of_the_default_model_come_out_of_fill_and_of_its_logits(
+    default_model: "Model", default_weights: Any, published: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Ranks again from `lm.fill`, probabilities from the logits that transformers gives, in plain Python."""
+    import torch
+    from transformers import AutoTokenizer
+
+    published("ettinger2020")
+    study = study_cloze(["neg_136_simp"], [lambda: default_model], out=tmp_path / "study")
+    (name,) = study.models
+    data = read_cloze_set("neg_136_simp")
+    tokenizer = AutoTokenizer.from_pretrained(default_weights.name_or_path)
+    begin = tokenizer.convert_tokens_to_ids(default_model.info.policy["bos"])
+    ranks, logprobs, odds, firsts = [], [], [], {}
+    for row in data.items.iter_rows(named=True):
+        words = default_model.fill(f"{row['context_text']} ___.", k=20)["filler"].to_list()
+        firsts[row["item"], row["condition"]] = words[0]
+        if row["condition"] in data.targets:
+            ids = [begin, *tokenizer(row["context_text"], add_special_tokens=False)["input_ids"]]
+            with torch.inference_mode():
+                table = default_weights(torch.tensor([ids])).logits[0, -1].double().log_softmax(-1)
+            target, contrast = (
+                float(table[tokenizer.convert_tokens_to_ids(f"Ġ{row[word]}")])
+                for word in ("target", "contrast")
+            )
+            ranks.append(words.index(row["target"]) + 1 if row["target"] in words else 21)
+            logprobs.append(target)
+            odds.append(target - contrast)
+    shares = dict(study.accuracy.select("figure", "share").iter_rows())
+    items = {item for item, _ in firsts}
+    one, other = data.change
+    changed = sum(firsts[item, one] != firsts[item, other] for item in items)
+    assert shares == {
+        **{f"top{k}": sum(rank <= k for rank in ranks) / len(ranks) for k in (1, 5, 10, 20)},
+        "sensitivity": changed / len(items),
+    }
+    told = study.targets.row(0, named=True)
+    assert (told["model"], told["n"]) == (name, len(ranks))
+    assert told["probability"] == pytest.approx(sum(map(math.exp, logprobs)) / len(logprobs), rel=1e-3)
+    assert told["log_odds"] == pytest.approx(sum(odds) / len(odds), abs=1e-3)
+    assert told["preferred"] == pytest.approx(sum(each > 0 for each in odds) / len(odds))
+    assert told["ranked"] == sum(rank <= 20 for rank in ranks)
 
 
 def test_the_report_warns_of_a_model_on_its_own_items(

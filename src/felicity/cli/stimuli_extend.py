@@ -1,5 +1,6 @@
 """felicity stimuli extend: a small set made larger by a language model."""
 
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from felicity.cli.background import carry_out_in_background, find_starter, in_background, is_deserted
 from felicity.cli.model_options import ModelOptions, takes_groups
 from felicity.cli.options import (
     Json,
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from felicity.run import Model
     from felicity.stimuli import Pair
     from felicity.stimuli.extension import Extension, Form
+
+SERVED = "openai:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +119,9 @@ def extend(
     """
     import tempfile
 
+    if model.startswith(SERVED) and not dry_run and not in_background() and os.name == "posix":
+        raise typer.Exit(carry_out_in_background())
+
     from felicity.stimuli.extension import Extension, Limits, Task, read_words
 
     seeds, form = _read_seeds(dataset)
@@ -144,7 +151,12 @@ def extend(
     limits = Limits(stopping.n, stopping.least_yield, stopping.window, stopping.most_requests)
     with progress_bar("Pairs", quiet=quiet or json) as progress, waiting_for_answers() as interrupted:
         outcome = extension.run(
-            _generator(lm, asking.parameters), limits, words=words, progress=progress, stop_now=interrupted
+            _generator(lm, asking.parameters),
+            limits,
+            words=words,
+            progress=progress,
+            stop_now=lambda: interrupted() or is_deserted(),
+            starter=find_starter(),
         )
     extension.write_dataset()
     _tell_outcome(extension, vars(outcome), json=json)
@@ -241,3 +253,9 @@ def _tell_outcome(extension: "Extension", outcome: dict[str, Any], *, json: bool
         soft_wrap=True,
         markup=False,
     )
+    if outcome["repeated"]:
+        err.print(
+            f"{outcome['repeated']:,} requests were under way when a process was killed; they were sent "
+            "again.",
+            soft_wrap=True,
+        )

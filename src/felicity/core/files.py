@@ -122,7 +122,7 @@ def clear_leftovers(folder: Path) -> None:
     """Remove the temporary files that killed processes of this machine left in a folder."""
     for path in folder.glob(".*"):
         found = PART.search(path.name)
-        if not found or found[1] != _host() or _is_alive(int(found[2])):
+        if not found or found[1] != _host() or is_alive(int(found[2])):
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -146,7 +146,8 @@ def _host() -> str:
     return hashlib.sha256(platform.node().encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-def _is_alive(process: int) -> bool:
+def is_alive(process: int) -> bool:
+    """Whether a process of this machine has not ended."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

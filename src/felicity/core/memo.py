@@ -1,9 +1,10 @@
-"""Facts that take long to find out, kept in the cache folder: one small JSON file each.
+"""Facts that take long to find out, kept in the cache folder: one small file each, a digest before its JSON.
 
-A file that is missing or damaged is as if the fact had never been found; a cache that cannot be written
-costs time, not correctness.
+A file that is missing or damaged is as if the fact had never been found, and a damaged one is removed; a
+cache that cannot be written costs time, not correctness.
 """
 
+import hashlib
 import json
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -17,21 +18,41 @@ from felicity.core.ids import fingerprint
 
 def recall(kind: str, key: object) -> dict[str, Any] | None:
     """What was remembered under this key, or None."""
+    file = _file(kind, key)
     try:
-        kept = json.loads(_file(kind, key).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = file.read_bytes()
+    except OSError:
         return None
-    # The key is kept too, so that a file of another name or an old layout is never believed.
+    fact = _read(content, key)
+    if fact is None:
+        with suppress(OSError):
+            file.unlink()
+    return fact
+
+
+def remember(kind: str, key: object, fact: dict[str, Any]) -> None:
+    """Keep a fact under this key; it is written whole or not at all."""
+    body = json.dumps({"key": key, "fact": fact}).encode("ascii")
+    with suppress(FelicityError), replacing(_file(kind, key)) as part:
+        part.write_bytes(_digest(body) + b"\n" + body)
+
+
+def _read(content: bytes, key: object) -> dict[str, Any] | None:
+    """The fact in a file's content; None where it is damaged, of an old layout, or of another key."""
+    digest, _, body = content.partition(b"\n")
+    # A flipped bit may leave the JSON readable and the number in it another one.
+    if digest != _digest(body):
+        return None
+    kept = json.loads(body)
+    # The key is kept too, so that a file that was renamed is never believed.
     if not isinstance(kept, dict) or kept.get("key") != json.loads(json.dumps(key)):
         return None
     fact = kept.get("fact")
     return fact if isinstance(fact, dict) else None
 
 
-def remember(kind: str, key: object, fact: dict[str, Any]) -> None:
-    """Keep a fact under this key; it is written whole or not at all."""
-    with suppress(FelicityError), replacing(_file(kind, key)) as part:
-        part.write_text(json.dumps({"key": key, "fact": fact}, ensure_ascii=False), encoding="utf-8")
+def _digest(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode("ascii")
 
 
 def versions(*packages: str) -> dict[str, str]:

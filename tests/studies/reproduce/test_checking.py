@@ -287,16 +287,19 @@ def test_results_are_written_as_json_csv_and_a_page(tmp_path: Path, cli: Callabl
         '\n[[table]]\nid = "t"\ntitle = "Table 1: rows"\ncompute = "count"\n'
         f'arguments = {{ file = "scores.csv" }}\ncolumns = ["n"]\n{rows}'
     )
-    path = make_claims(tmp_path, claim("mean", "3.8", "mean", 'column = "score"'), table)
+    told_in = 'read_in = "a <second> source"\n'
+    path = make_claims(tmp_path, claim("mean", "3.8", "mean", 'column = "score"'), table + told_in)
     cli("reproduce", path, "-o", tmp_path / "out")
     told = json.loads((tmp_path / "out" / "claims.json").read_text(encoding="utf-8"))
     assert told["paper"] == "mine"
     assert {"id", "where", "printed", "computed", "status", "expected", "why"} <= set(told["claims"][0])
     assert Counter(row["status"] for row in told["claims"]) == {"holds": 2, "does not hold": 1}
+    assert [row["read_in"] for row in told["claims"]] == ["a <second> source"] * 2 + [""]
     written = pl.read_csv(tmp_path / "out" / "claims.csv")
     assert written["id"].to_list() == ["t/a<b>/n", "t/b/n", "mean"]
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "a&lt;b&gt;" in page
+    assert "Where the printed figures were read: a &lt;second&gt; source." in page
     assert "<b>9</b> <span>5</span>" in page
     # The code is one click away.
     assert 'href="#code-count"' in page

@@ -192,7 +192,7 @@ def _recall(memory: Path) -> str | None:
     except (OSError, UnicodeDecodeError):
         return None
     digest, _, check = kept.partition(" ")
-    return digest if DIGEST.fullmatch(digest) and check in ("", fingerprint(digest)) else None
+    return digest if DIGEST.fullmatch(digest) and check == fingerprint(digest) else None
 
 
 def _remember(memory: Path, digest: str) -> None:

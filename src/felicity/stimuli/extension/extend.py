@@ -1,11 +1,14 @@
 """Small sets made larger by a language model: ask, store, parse, check, queue for people.
 
-A folder holds the whole of it: `task.json` (what is asked), `answers.jsonl` (every raw answer),
+A folder holds the whole of it: `task.json` (what is asked), `sent.jsonl` (every request, noted before it is
+sent), `answers.jsonl` (every raw answer),
 `log.jsonl` (what became of every sentence, and every decision after that). The work stops when enough
 pairs wait for people, or when too few new ones come; begun again it goes on, and asks nothing twice.
 """
 
 import json
+import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,7 +18,7 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from felicity.core.errors import BadInput, NotPossible
-from felicity.core.files import disk_errors, read_text, replacing
+from felicity.core.files import disk_errors, is_alive, read_text, replacing
 from felicity.core.progress import Progress
 from felicity.stimuli.extension.forms import FORMS
 from felicity.stimuli.extension.parsing import pair_sentences, split_answer
@@ -29,6 +32,9 @@ from felicity.stimuli.review import PAPER_ROWS, Event, Log, State, replay, tabul
 TASK = "task.json"
 ANSWERS = "answers.jsonl"
 LOG = "log.jsonl"
+STARTER = ".starter"
+INTERRUPTED = "interrupted"
+WAIT_SECONDS = 0.1
 # Pairs that pass the rules, per sentence asked for: what GPT-3 gave for ROLE-1500, as a first guess.
 FIRST_YIELD = 0.16
 CHARACTERS_PER_TOKEN = 4.0
@@ -76,12 +82,17 @@ class Limits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an extension came to: requests stored and now asked, pairs queued, and why it stopped."""
+    """What an extension came to: requests stored and now asked, pairs queued, and why it stopped.
+
+    repeated: requests that were sent again since the folder was begun, because a process was killed with
+    them under way.
+    """
 
     requests: int
     asked: int
     queued: int
     stopped: str
+    repeated: int
 
 
 @dataclass(frozen=True)
@@ -159,21 +170,39 @@ class Extension:
         words: WordList | None = None,
         progress: Progress | None = None,
         stop_now: Callable[[], bool] = lambda: False,
+        starter: int | None = None,
     ) -> Outcome:
         """Ask until a limit is reached; what is stored already is read, not asked for again.
 
         `stop_now` is asked between requests, so that an interrupt can wait for the answer under way.
+        `starter` is the process that the user sees, if it is not this one. Where that of an earlier call
+        was killed, the answer that the earlier call still waits for is waited for here too.
 
         Raises NotPossible where another process is at work in the folder.
         """
-        lock = FileLock(str(self.folder / ".lock"), timeout=0)
+        lock = FileLock(str(self.folder / ".lock"))
+        while True:
+            try:
+                with lock.acquire(timeout=0):
+                    with replacing(self.folder / STARTER) as part:
+                        part.write_text(str(starter or os.getpid()), encoding="ascii")
+                    return self._ask(generate, limits, words, progress, stop_now)
+            except Timeout as error:
+                if self._is_attended():
+                    raise NotPossible(
+                        f"Another felicity is extending {self.folder}; wait for it, or end it."
+                    ) from error
+                if stop_now():
+                    stored, queued = self.transcript.read(), len(self.state().proposals)
+                    return Outcome(len(stored), 0, queued, INTERRUPTED, self.transcript.count_repeated())
+                time.sleep(WAIT_SECONDS)
+
+    def _is_attended(self) -> bool:
+        """Whether the process that a user started for the work in this folder has not ended."""
         try:
-            with lock:
-                return self._ask(generate, limits, words, progress, stop_now)
-        except Timeout as error:
-            raise NotPossible(
-                f"Another felicity is extending {self.folder}; wait for it, or end it."
-            ) from error
+            return is_alive(int((self.folder / STARTER).read_text(encoding="ascii")))
+        except (OSError, ValueError):
+            return True
 
     def _ask(
         self,
@@ -191,12 +220,13 @@ class Extension:
         while True:
             reason = _find_reason(limits, sorter.queued, yields, number)
             if not reason and number + 1 not in stored and stop_now():
-                reason = "interrupted"
+                reason = INTERRUPTED
             if reason:
-                return Outcome(len(stored), asked, sorter.queued, reason)
+                return Outcome(len(stored), asked, sorter.queued, reason, self.transcript.count_repeated())
             number += 1
             if number not in stored:
                 prompt = task.prompt(number)
+                self.transcript.note_sending(prompt)
                 answers = generate(prompt.text, task.seed + number)
                 stored[number] = self.transcript.store(
                     prompt, answers, seed=task.seed + number, parameters=task.parameters, model=task.model

@@ -1,4 +1,8 @@
-"""Every raw answer, stored before it is parsed: nothing is asked for, or paid for, twice."""
+"""Every request, noted before it is sent, and every raw answer, stored before it is parsed.
+
+A stored answer is never asked for again. A request that was noted and has no answer was under way when its
+process was killed: whether the server took it nobody can tell here, so it is sent again, and counted.
+"""
 
 import json
 import os
@@ -26,24 +30,23 @@ class Transcript:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.sent_path = path.with_name("sent.jsonl")
+
+    def note_sending(self, prompt: Prompt) -> None:
+        """Have it on the disk that a request is about to be sent."""
+        _append(self.sent_path, {"request": prompt.number, "prompt_hash": prompt.digest})
+
+    def count_repeated(self) -> int:
+        """How many requests were sent again, because a kill had lost what became of them."""
+        lines = _read_lines(self.sent_path)
+        return len(lines) - len({line["request"] for line in lines})
 
     def read(self) -> dict[int, dict[str, Any]]:
         """The stored requests by number; a line that a kill cut short is not there.
 
         Raises BadInput where a whole line is not JSON.
         """
-        if not self.path.exists():
-            return {}
-        content = self.path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        found: dict[int, dict[str, Any]] = {}
-        for number, line in enumerate(whole.splitlines(), start=1):
-            try:
-                row = json.loads(line)
-                found[int(row["request"])] = row
-            except (ValueError, KeyError, TypeError) as error:
-                raise BadInput(f"{self.path}, line {number}: no stored answer; restore the file.") from error
-        return found
+        return {row["request"]: row for row in _read_lines(self.path)}
 
     def store(
         self,
@@ -65,15 +68,32 @@ class Transcript:
             "model": dict(model),
             "answers": [{"text": one.text, "tokens": one.tokens, "ended": one.ended} for one in answers],
         }
-        line = (json.dumps(row, ensure_ascii=False) + "\n").encode()
-        with disk_errors(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab+") as handle:
-                _cut_torn_line(handle)
-                handle.write(line)
-                handle.flush()
-                os.fsync(handle.fileno())
+        _append(self.path, row)
         return row
+
+
+def _read_lines(path: Path) -> list[dict[str, Any]]:
+    content = path.read_bytes() if path.exists() else b""
+    whole = content[: content.rfind(b"\n") + 1]
+    found: list[dict[str, Any]] = []
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            row = json.loads(line)
+            found.append(row | {"request": int(row["request"])})
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadInput(f"{path}, line {number}: no stored request; restore the file.") from error
+    return found
+
+
+def _append(path: Path, row: Mapping[str, Any]) -> None:
+    line = (json.dumps(row, ensure_ascii=False) + "\n").encode()
+    with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab+") as handle:
+            _cut_torn_line(handle)
+            handle.write(line)
+            handle.flush()
+            os.fsync(handle.fileno())
 
 
 def _cut_torn_line(handle: Any) -> None:

@@ -27,6 +27,7 @@ TOP = (1, 5, 10, 20)
 MAIN = "top5"
 SENSITIVITY = "sensitivity"
 ALPHA = 0.05
+UNRANKED = 10**6
 Answers = Mapping[tuple[str, str], pl.DataFrame]  # by dataset and model
 Sets = Mapping[str, ClozeSet]
 
@@ -83,8 +84,9 @@ def tabulate_accuracy(answers: Answers, sets: Sets) -> pl.DataFrame:
 def describe_targets(answers: Answers, sets: Sets) -> pl.DataFrame:
     """How likely targets are: one row per dataset and model.
 
-    probability: mean p(target), where the model can spell it. median_rank: of targets among the 20
-    likeliest. log_odds: mean log p(target) - log p(contrast) in nats; preferred: share above 0.
+    probability: mean p(target), where the model can spell it. ranked: targets among the 20 likeliest.
+    median_rank: of all targets, null where half of them or more are not ranked. log_odds: mean
+    log p(target) - log p(contrast) in nats; preferred: share above 0.
     several_tokens, unknown: targets that can never be the likeliest token.
     """
     rows = []
@@ -100,7 +102,7 @@ def describe_targets(answers: Answers, sets: Sets) -> pl.DataFrame:
                 "probability": _mean(known.exp()),
                 "logprob": _mean(known),
                 "ranked": int(part["rank"].is_not_null().sum()),
-                "median_rank": _number(part["rank"].median()),
+                "median_rank": _median_rank(part["rank"]),
                 "log_odds": _mean(odds),
                 "preferred": _mean((odds > 0).cast(pl.Float64)),
                 "contrasts": len(odds),
@@ -109,6 +111,12 @@ def describe_targets(answers: Answers, sets: Sets) -> pl.DataFrame:
             }
         )
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _median_rank(ranks: pl.Series) -> float | None:
+    """The median of all ranks, of which the missing ones are beyond the last place that is looked at."""
+    median = ranks.fill_null(UNRANKED).median()
+    return None if median is None or float(str(median)) > max(TOP) else float(str(median))
 
 
 def _mean(values: pl.Series) -> float | None:
@@ -363,10 +371,22 @@ def pick_items(answers: Answers, sets: Sets, dataset: str, *, most: int = 12) ->
 
 
 def count_targets(sets: Sets, *, most: int = 20) -> pl.DataFrame:
-    """The most frequent targets of each dataset, as in figures 2 to 6 of the paper."""
+    """The most frequent targets of each dataset, as in figures 2 to 6 of the paper.
+
+    Columns dataset, target, n, different (targets in the dataset) and share: of the frames, how many have
+    this target or a more frequent one. The share in place k is the top-k accuracy of always answering the k
+    most frequent targets, whatever the frame.
+    """
     parts = []
     for name, data in sets.items():
         wanted = data.items.filter(pl.col("condition").is_in(list(data.targets)))
-        counts = wanted.group_by("target").len("n").sort("n", "target", descending=[True, False]).head(most)
-        parts.append(counts.select(pl.lit(name).alias("dataset"), "target", pl.col("n").cast(pl.Int64)))
+        counts = wanted.group_by("target").len("n").sort("n", "target", descending=[True, False])
+        counts = counts.select(
+            pl.lit(name).alias("dataset"),
+            "target",
+            pl.col("n").cast(pl.Int64),
+            pl.lit(len(counts)).cast(pl.Int64).alias("different"),
+            (pl.col("n").cum_sum() / len(wanted)).alias("share"),
+        )
+        parts.append(counts.head(most))
     return pl.concat(parts)

@@ -9,7 +9,7 @@ import polars as pl
 from felicity.core.files import replacing
 from felicity.report import Extra, Figure, count, decimal, export_figures, percent, render_template, signed
 from felicity.report.charts import Row, chart_accuracy
-from felicity.studies.cloze.analysis import MAIN, pick_items
+from felicity.studies.cloze.analysis import MAIN, TOP, pick_items
 from felicity.studies.cloze.study import PUBLISHED_HUMANS, ClozeStudy, read_again
 
 FIGURES = ("top1", "top5", "top10", "top20", "sensitivity")
@@ -91,8 +91,8 @@ def _accuracy(study: ClozeStudy) -> Extra:
         lede="The share of frames, in percent, whose target is among a model's k likeliest words: "
         "affirmatives of "
         "negation sets, all frames of role sets. Sensitivity is the share of pairs whose likeliest word "
-        "changes. "
-        "95% intervals are exact.",
+        "changes, right or wrong. 95% intervals are exact, and take frames for independent; frames that "
+        "share a target are not, so the intervals of the large sets are too narrow.",
         figures=(figure,),
         columns=("Dataset", "Model", *NAMES.values(), "n"),
         rows=tuple(rows),
@@ -150,7 +150,8 @@ def _sizes(study: ClozeStudy) -> Extra | None:
         rows=tuple(rows),
         names=3,
         notes=(
-            "Differences are percentage points. The permutation test swaps the frames of a pair together.",
+            "Differences are percentage points. The permutation test swaps the frames of a pair together. "
+            f"p-values are not adjusted for the {count(2 * study.sizes.height)} comparisons of this table.",
         ),
     )
 
@@ -184,9 +185,9 @@ def _targets(study: ClozeStudy) -> Extra:
     return Extra(
         name="targets",
         title="How likely the targets are",
-        lede="More than top-k tells: the mean probability of the target, its median rank where it is "
-        "among the 20 "
-        "likeliest, and the log-odds, in nats, of the target against the word its partner ends in.",
+        lede="More than top-k tells: the mean probability of the target, how often it is among the 20 "
+        "likeliest words, its median rank over all frames, and the log-odds, in nats, of the target against "
+        "the word its partner ends in, with the share of frames in which the target is the likelier.",
         columns=("Dataset", "Model", "p(target)", "Ranked", "Median rank", "Log-odds", "Preferred, %", "n"),
         rows=tuple(
             (
@@ -194,7 +195,7 @@ def _targets(study: ClozeStudy) -> Extra:
                 row["model"],
                 decimal(row["probability"], 4),
                 f"{count(row['ranked'])} of {count(row['n'])}",
-                decimal(row["median_rank"], 1),
+                ">20" if row["median_rank"] is None else decimal(row["median_rank"], 1),
                 signed(row["log_odds"], 2),
                 percent(row["preferred"]),
                 count(row["contrasts"]),
@@ -279,14 +280,16 @@ def _words(study: ClozeStudy) -> Extra:
     rows = []
     for (dataset,), part in study.words.group_by("dataset", maintain_order=True):
         said = ", ".join(f"{row['target']} {row['n']}" for row in part.iter_rows(named=True))
-        rows.append((str(dataset), said))
+        held = [percent(part["share"][min(k, len(part)) - 1]) for k in TOP]
+        rows.append((str(dataset), said, count(part["different"][0]), *held))
     return Extra(
         name="words",
         title="Most frequent targets",
-        lede="The 20 most frequent targets of each set, as figures 2 to 6 of the paper show them. Few "
-        "targets, "
-        "often repeated, make a set easier than its size says.",
-        columns=("Dataset", "Targets"),
+        lede="The 20 most frequent targets of each set, as figures 2 to 6 of the paper show them, and the "
+        "share of frames, in percent, that the 1, 5, 10 and 20 most frequent hold. That share is the "
+        "accuracy of answering these words to every frame: few targets, often repeated, make a set easier "
+        "than its size says.",
+        columns=("Dataset", "Targets", "Different", *(NAMES[f"top{k}"] for k in TOP)),
         rows=tuple(rows),
         names=2,
     )

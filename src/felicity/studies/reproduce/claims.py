@@ -76,7 +76,8 @@ class Claim:
     compute: the function that computes it from `inputs`, called with `arguments`. slip: other arguments
     under which an error of the authors gives the printed figure. corrected: arguments of a further reading
     that is shown beside it. run: the function that computes it with a model; `model` is its name in the
-    paper. instead: what the data give if the claim does not hold.
+    paper. instead: what the data give if the claim does not hold. read_in: where the printed figure was
+    read, if not in the paper itself.
     """
 
     id: str
@@ -96,6 +97,7 @@ class Claim:
     instead: Printed | None = None
     tolerance: float | None = None
     because: str = ""
+    read_in: str = ""
     group: str = ""
     table: str | None = None
     row: str | None = None

@@ -30,7 +30,7 @@ PAPERS = Path(str(files("felicity.studies.reproduce").joinpath("papers")))
 PAPER_KEYS = {"paper", "title", "citation", "note", "sums", "inputs", "claim", "table"}
 SHARED_KEYS = {
     "id", "group", "compute", "arguments", "inputs", "slip", "corrected", "run", "hours", "tolerance",
-    "because",
+    "because", "read_in",
 }  # fmt: skip
 CLAIM_KEYS = SHARED_KEYS | {"where", "printed", "expected", "why", "instead", "model"}
 TABLE_KEYS = SHARED_KEYS | {"title", "columns", "rows", "groups", "differs"}
@@ -39,7 +39,7 @@ HEADER = re.compile(r"^\[\[?(?P<name>[A-Za-z_.]+)\]?\]\s*(?:#.*)?$")
 SUM_LINE = re.compile(r"^(?P<digest>[0-9a-f]{64}) [ *](?P<path>\S.*)$")
 TYPES: tuple[tuple[tuple[str, ...], Any, str], ...] = (
     (
-        ("id", "where", "title", "group", "compute", "run", "model", "because", "why"),
+        ("id", "where", "title", "group", "compute", "run", "model", "because", "why", "read_in"),
         str,
         "a text in quotation marks",
     ),
@@ -279,6 +279,7 @@ class _Reader:
             hours=shared.get("hours"),
             tolerance=tolerance,
             because=shared.get("because", ""),
+            read_in=shared.get("read_in", ""),
             **given,
         )
 

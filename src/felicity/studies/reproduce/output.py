@@ -61,6 +61,7 @@ def describe_claim(verdict: Verdict) -> dict[str, Any]:
         "corrected": _finite(verdict.corrected),
         "tolerance": claim.printed.unit / 2 if claim.tolerance is None else claim.tolerance,
         "because": claim.because,
+        "read_in": claim.read_in,
         "needs": claim.needs,
         "source": verdict.source,
         "compute": claim.run if verdict.source != "data" else claim.compute or claim.run,
@@ -142,6 +143,7 @@ def _cell(verdict: Verdict) -> dict[str, Any]:
         "sign": sign,
         "why": verdict.why,
         "because": claim.because,
+        "read_in": claim.read_in,
         "tolerance": claim.tolerance,
         "expected": verdict.expected,
         "as_expected": verdict.as_expected,
@@ -174,6 +176,7 @@ def _lay_out(table: Table, cells: dict[Any, dict[str, Any]]) -> dict[str, Any]:
         "grid": [(row, line) for row, line in grid if any(line)],
         "reasons": [(sign, why, named) for (sign, why), named in reasons.items()],
         "argued": list(argued.items()),
+        "read_in": list(dict.fromkeys(cell["read_in"] for cell in present if cell["read_in"])),
         "corrected": any(cell["corrected"] for cell in present),
     }
 
