@@ -46,6 +46,18 @@ def test_a_paradigm_of_a_few_lines_works(tmp_path: Path, lexicon: Lexicon, gramm
     assert made.pairs["phenomenon"].unique().to_list() == ["agreement"]
 
 
+def test_the_paradigm_of_the_docs_works_as_it_stands(
+    tmp_path: Path, lexicon: Lexicon, grammar: Grammar
+) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "studies" / "pairs.md").read_text(encoding="utf-8")
+    written = page.split("```toml\n")[1].split("```")[0]
+    assert len(written.splitlines()) < 30
+    path = tmp_path / "my_paradigm.toml"
+    path.write_text(written)
+    (paradigm,) = read_paradigms(path, grammar)
+    assert len(Generator(lexicon, grammar, COUNTERS).make(paradigm, 20, seed=0).pairs) == 20
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
