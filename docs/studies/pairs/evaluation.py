@@ -2,7 +2,7 @@
 
     felicity run fair.parquet -m smollm2 --measure lp --measure mean_lp --measure pen_lp -o runs/fair
     felicity run twin.parquet -m smollm2 --measure lp --measure mean_lp --measure pen_lp -o runs/twin
-    felicity run blimp --sample 200 -m smollm2 --measure lp --measure mean_lp --measure pen_lp -o runs/blimp
+    felicity run blimp --sample 100 -m smollm2 --measure lp --measure mean_lp --measure pen_lp -o runs/blimp
     python docs/studies/pairs/evaluation.py runs/fair runs/twin runs/blimp
 
 Writes evaluation.csv and evaluation.md beside this file: accuracy with 95% intervals, correlations over
@@ -15,8 +15,9 @@ from pathlib import Path
 import polars as pl
 from scipy import stats
 
-from felicity.engines.token_counter import open_counter
-from felicity.studies.bias.analysis import measure_lengths
+from felicity.engines import open_counter
+from felicity.stats import wilson_interval
+from felicity.studies.bias import SPLITS, measure_lengths
 
 FOLDER = Path(__file__).parent
 SETS = ("fair", "twin", "blimp")
@@ -74,8 +75,15 @@ def split(runs: dict[str, Path], measure: str) -> list[str]:
     for name, run in runs.items():
         lengths = measure_lengths(pl.read_parquet(run / "items.parquet"), count).select("item", "split")
         judged = pl.read_parquet(run / "judgements.parquet").filter(measure=measure).join(lengths, on="item")
-        cells = judged.group_by("split").agg(pl.len(), pl.col("passed").mean()).sort("split")
-        told = ", ".join(f"{cut} {100 * mean:.1f}% (n {n:,})" for cut, n, mean in cells.iter_rows())
+        cells = []
+        for cut in SPLITS:
+            passed = judged.filter(split=cut)["passed"]
+            if len(passed):
+                low, high = wilson_interval(float(passed.sum()), len(passed))
+                cells.append(
+                    f"{cut} {100 * passed.mean():.1f}% ({100 * low:.1f}–{100 * high:.1f}, n {len(passed):,})"
+                )
+        told = ", ".join(cells)
         lines.append(f"- {name} by length: {told}")
     return lines
 

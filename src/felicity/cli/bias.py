@@ -8,6 +8,7 @@ import typer
 from felicity.cli.model_options import DataOptions, LongRunOptions, PolicyOptions, takes_groups
 from felicity.cli.options import Json, Quiet
 from felicity.cli.terminal import err, named_bar, out, print_json, print_rows
+from felicity.core.errors import BadInput
 
 if TYPE_CHECKING:
     from felicity.run import Model
@@ -60,7 +61,7 @@ def bias(
     A is the acceptable sentence, U the unacceptable one; the splits are A=U, A>U and A<U under each
     model's own tokenizer. A measure that is not biased by length is equally accurate in all
     splits. Writes splits.csv (every suite), curves.csv (accuracy by difference in length) and
-    report.html.
+    report.html. With --debias, both sets are scored and stand side by side: debias.csv and report.html.
 
     \b
     Examples:
@@ -69,33 +70,33 @@ def bias(
       felicity bias my_pairs.csv -m smollm2 --json
       felicity bias twin.parquet --debias fair.parquet -m smollm2
     """
-    if debias:
-        _compare(dataset, debias, model, measure, output, sample=sample, seed=seed, data=data, json=json)
-        return
     from felicity.studies.bias import study_bias, write_bias
 
-    folder = output or Path("runs") / f"{Path(dataset).name.split('.')[0]}-bias"
+    stem = Path(dataset).name.split(".")[0]
+    folder = output or Path("runs") / f"{stem}-{'debias' if debias else 'bias'}"
     silent = quiet or json
 
     def open_one(spec: str) -> "Model":
         serve = spec.startswith("openai:")
         return opening.open(spec, scoring.build(), quiet=silent, fields=scoring.policy, serve=serve)
 
+    options: dict[str, Any] = {
+        "unigram": unigram,
+        "unseen": unseen,
+        "columns": data.columns,
+        "source": data.source,
+        "sample": sample,
+        "seed": seed,
+        "open_one": open_one,
+    }
+    if debias:
+        if not score:
+            raise BadInput("--debias compares accuracies; leave out --no-score.")
+        _compare(dataset, debias, model, folder, measure, options, json=json, quiet=silent)
+        return
     with named_bar(quiet=silent) as progress:
         study = study_bias(
-            dataset,
-            model,
-            folder,
-            measures=measure or ["lp"],
-            unigram=unigram,
-            unseen=unseen,
-            columns=data.columns,
-            source=data.source,
-            sample=sample,
-            seed=seed,
-            score=score,
-            open_one=open_one,
-            progress=progress,
+            dataset, model, folder, measures=measure or ["lp"], score=score, progress=progress, **options
         )
     written = write_bias(study, folder)
     if json:
@@ -112,28 +113,21 @@ def _compare(
     dataset: str,
     fair: str,
     model: list[str],
+    folder: Path,
     measure: list[str] | None,
-    output: Path | None,
+    options: dict[str, Any],
     *,
-    sample: int | None,
-    seed: int,
-    data: DataOptions,
     json: bool,
+    quiet: bool,
 ) -> None:
     """Accuracy on the biased and the debiased set, side by side."""
-    from felicity.studies.pairs import study_debias, write_debias
+    from felicity.studies.pairs import DEBIAS_MEASURES, study_debias, write_debias
 
-    study = study_debias(
-        dataset,
-        fair,
-        model,
-        measures=measure or ["lp", "mean_lp", "pen_lp"],
-        columns=data.columns,
-        folder=data.source,
-        sample=sample,
-        seed=seed,
-    )
-    written = write_debias(study, output or Path("runs") / f"{Path(dataset).name.split('.')[0]}-debias")
+    with named_bar(quiet=quiet) as progress:
+        study = study_debias(
+            dataset, fair, model, folder, measures=measure or DEBIAS_MEASURES, progress=progress, **options
+        )
+    written = write_debias(study, folder)
     if json:
         print_json({"files": [str(path) for path in written], "table": study.table.to_dicts()})
         return

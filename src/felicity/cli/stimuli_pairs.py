@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from felicity.studies.pairs import PairSet
 
 SHOWN = ("suite", "n", "dropped", "duplicates", "distinct_words", "top_word", "top_share")
+UNPARSED_SHOWN = 50
 
 
 def pairs(
@@ -46,7 +47,8 @@ def pairs(
         Path | None, typer.Option(help="A folder of word tables to use instead of the built-in one.")
     ] = None,
     parse: Annotated[
-        bool, typer.Option("--parse", help="Parse the good sentences with link-grammar.")
+        bool,
+        typer.Option("--parse", help="Parse the good sentences with link-grammar and list the failures."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same set.")] = 0,
     output: Annotated[
@@ -98,6 +100,8 @@ def pairs(
         _print_account(made, unparsed, output, wanted=n)
     else:
         print_rows(made.pairs.select("suite", "good", "bad").to_dicts())
+        if unparsed is not None:
+            _print_unparsed(unparsed, len(made.pairs), None)
 
 
 def _parse(made: "pl.DataFrame") -> "pl.DataFrame":
@@ -145,6 +149,17 @@ def _print_account(made: "PairSet", unparsed: "pl.DataFrame | None", path: Path,
             markup=False,
         )
     if unparsed is not None:
-        out.print(f"\nlink-grammar finds no complete parse of {len(unparsed):,} of {total:,} good sentences:")
-        for row in unparsed.head(50).iter_rows(named=True):
-            out.print(f"  {row['suite']}/{row['item']}  {row['good']}", soft_wrap=True, markup=False)
+        _print_unparsed(unparsed, total, path.with_suffix(".unparsed.csv"))
+
+
+def _print_unparsed(unparsed: "pl.DataFrame", total: int, path: Path | None) -> None:
+    """The good sentences without a complete parse: the first of them here, all of them in the file."""
+    from felicity.studies.pairs import write_pairs
+
+    out.print(f"\nlink-grammar finds no complete parse of {len(unparsed):,} of {total:,} good sentences:")
+    shown = unparsed if path is None else unparsed.head(UNPARSED_SHOWN)
+    for row in shown.iter_rows(named=True):
+        out.print(f"  {row['suite']}/{row['item']}  {row['good']}", soft_wrap=True, markup=False)
+    if path is not None:
+        write_pairs(unparsed.select("suite", "item", "good"), path)
+        out.print(f"All of them: {path}", soft_wrap=True, markup=False)

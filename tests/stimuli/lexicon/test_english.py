@@ -10,7 +10,6 @@ from felicity.stimuli.lexicon import ENGLISH, Lexicon, read_lexicon
 
 # Where lemminflect has another form, each looked up in a dictionary.
 NOUN_EXCEPTIONS = {
-    "person": "people",  # lemminflect: persons
     "congressman": "congressmen",  # lemminflect: congressmans
     "congresswoman": "congresswomen",  # lemminflect: congresswomans
     "ox": "oxen",  # lemminflect: oxes

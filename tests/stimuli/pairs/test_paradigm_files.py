@@ -46,6 +46,22 @@ def test_a_paradigm_of_a_few_lines_works(tmp_path: Path, lexicon: Lexicon, gramm
     assert made.pairs["phenomenon"].unique().to_list() == ["agreement"]
 
 
+@pytest.mark.parametrize(("place", "uids"), [(1, ["clause_agreement"]), (2, ["count_mass", "possessor"])])
+def test_the_paradigms_of_the_docs_work_as_they_stand(
+    place: int, uids: list[str], tmp_path: Path, lexicon: Lexicon, grammar: Grammar
+) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "studies" / "pairs.md").read_text(encoding="utf-8")
+    written = page.split("```toml\n")[place].split("```")[0]
+    assert len(written.splitlines()) < 30
+    path = tmp_path / "my_paradigm.toml"
+    path.write_text(written)
+    paradigms = read_paradigms(path, grammar)
+    assert [one.uid for one in paradigms] == uids
+    counters = {"words": lambda texts: [len(text.split()) for text in texts]}
+    for paradigm in paradigms:
+        assert len(Generator(lexicon, grammar, counters).make(paradigm, 20, seed=0).pairs) == 20
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -91,6 +107,25 @@ def test_a_length_that_cannot_be_reached_is_refused(
     )
     (paradigm,) = read_paradigms(path, grammar)
     with pytest.raises(FelicityError, match="mine.toml, line 7: no V.*equally long under all tokenizers"):
+        Generator(lexicon, grammar, {"words": lambda texts: [len(t.split()) for t in texts]}).make(
+            paradigm, 5, seed=0
+        )
+
+
+def test_given_words_of_unequal_length_are_refused_at_once(
+    tmp_path: Path, lexicon: Lexicon, grammar: Grammar
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        FINE.replace("that NOUN", "link:that NOUN")
+        .replace("that noun", "link:that noun")
+        .replace("that @noun @verb[num=!?n] .", "link:more link:than @noun @verb .")
+        .replace('differ = "verb"', 'differ = "link"')
+    )
+    (paradigm,) = read_paradigms(path, grammar)
+    with pytest.raises(
+        FelicityError, match="mine.toml, line 7: no pair of 'clause_agreement' is equally long"
+    ):
         Generator(lexicon, grammar, {"words": lambda texts: [len(t.split()) for t in texts]}).make(
             paradigm, 5, seed=0
         )

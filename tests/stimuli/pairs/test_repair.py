@@ -54,3 +54,17 @@ def test_what_the_lexicon_does_not_know_is_dropped_with_a_reason(repairer: Repai
     (answer,) = repairer.repair([pair])
     assert answer.status == "dropped"
     assert "not in the lexicon" in answer.reason
+
+
+def test_a_verb_in_both_sentences_takes_all_that_the_old_one_took(
+    repairer: Repairer, lexicon: Lexicon
+) -> None:
+    """steals the cereal never becomes lifts the cereal: lift takes tools but no food."""
+    takes: dict[str, frozenset[str]] = {}
+    for one in lexicon.readings["V"]:
+        if one.features["form"] == {"base"}:
+            takes[one.text] = takes.get(one.text, frozenset()) | one.features["obj"]
+    for old in ("steal", "sell", "repair", "admire", "describe"):
+        pair = (f"They {old}s it.", f"They {old} it.")
+        for _, new in repairer._options(pair[0].split()[1], pair[1].split()[1], {}):
+            assert takes[old] <= takes[new], (old, new)

@@ -76,7 +76,11 @@ def test_the_commands_work_from_end_to_end(cli: Callable[..., Any], tiny_model: 
     )  # fmt: skip
     assert answer.code == 0, answer.err
     assert (tmp_path / "out" / "debias.csv").exists()
-    assert "debiased" in (tmp_path / "out" / "report.html").read_text()
+    page = (tmp_path / "out" / "report.html").read_text()
+    for section in ("Biased and debiased", "By which sentence is longer", "Suite by suite", "By suite"):
+        assert section in page
+    for name in ("biased", "debiased"):
+        assert (tmp_path / "out" / name / "models" / "tiny-gpt2" / "judgements.parquet").exists()
     answer = cli(
         "stimuli", "repair", tmp_path / "twin.parquet", "-m", tiny_model, "-o", tmp_path / "sheet.csv"
     )
@@ -84,3 +88,39 @@ def test_the_commands_work_from_end_to_end(cli: Callable[..., Any], tiny_model: 
     answer = cli("stimuli", "repair", tmp_path / "sheet.csv", "--reviewed", "-o", tmp_path / "done.csv")
     assert answer.code == 0, answer.err
     assert cli("data", "check", tmp_path / "fair.parquet").code == 0
+
+
+def test_debias_needs_a_model_that_scores(cli: Callable[..., Any], tiny_model: Path, tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("suite,good,bad\ns,The cats sleep.,The cats sleeps.\n")
+    tokenizer = tmp_path / "tokenizer"
+    tokenizer.mkdir()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (tokenizer / name).write_bytes((tiny_model / name).read_bytes())
+    answer = cli("bias", pairs, "--debias", pairs, "-m", tokenizer, "-o", tmp_path / "out")
+    assert answer.code == 2
+    assert "tokenizer has no weights" in answer.err
+    answer = cli("bias", pairs, "--debias", pairs, "-m", tiny_model, "--no-score", "-o", tmp_path / "out")
+    assert answer.code == 2
+    assert "leave out --no-score" in answer.err
+
+
+def test_a_sample_goes_to_the_rating_site_in_one_command(
+    cli: Callable[..., Any], tiny_model: Path, tmp_path: Path
+) -> None:
+    answer = cli(
+        "stimuli", "pairs", "--paradigm", "transitive", "--paradigm", "causative", "-n", 6, "-m", tiny_model,
+        "--match", "length", "-q", "-o", tmp_path / "fair.parquet",
+    )  # fmt: skip
+    assert answer.code == 0, answer.err
+    answer = cli(
+        "rate", "new", tmp_path / "validation", "--from", tmp_path / "fair.parquet", "--task", "choice",
+        "--sample", 2,
+    )  # fmt: skip
+    assert answer.code == 0, answer.err
+    stimuli = pl.read_csv(tmp_path / "validation" / "stimuli.csv")
+    fair = pl.read_parquet(tmp_path / "fair.parquet")
+    assert sorted(stimuli["suite"]) == ["causative"] * 2 + ["transitive"] * 2
+    assert set(zip(stimuli["text"], stimuli["text_b"], strict=True)) <= set(
+        zip(fair["good"], fair["bad"], strict=True)
+    )

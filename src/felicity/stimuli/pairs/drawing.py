@@ -19,6 +19,7 @@ Frequency = Callable[[str], float]
 OPEN_CLASSES = ("N", "V", "Adj", "Name", "Adv")
 ROUNDS = 30
 BALANCE = 3
+STEM = 4
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class Drawer:
         if not readings:
             return Failure(slot.name, slot.category, constraint, length=need is not None and not none_fits)
         few = [rng.choice(readings) for _ in range(BALANCE)]
-        reading = min(few, key=lambda one: self.used[one.category, one.lexeme])
+        reading = min(few, key=lambda one: (_echoes(one, chosen), self.used[one.category, one.lexeme]))
         self._take(slot, reading, bindings, chosen)
         return None
 
@@ -239,3 +240,11 @@ class Drawer:
     def count_use(self, drawn: Drawn) -> None:
         """Remember which words were used."""
         self.used.update((reading.category, reading.lexeme) for reading in drawn.chosen.values())
+
+
+def _echoes(reading: Reading, chosen: Mapping[str, Reading]) -> bool:
+    """Whether a word begins as one that the pair has already (analyze an analysis, a patient patient)."""
+    stem = reading.text[:STEM].lower()
+    return reading.category in OPEN_CLASSES and any(
+        one.category in OPEN_CLASSES and one.text[:STEM].lower() == stem for one in chosen.values()
+    )

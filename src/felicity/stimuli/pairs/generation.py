@@ -95,8 +95,8 @@ class _Work:
     def run(self, n: int) -> Made:
         begin = time.perf_counter()
         kept: list[tuple[str, str]] = []
-        since = 0
-        while len(kept) < n and since < (PATIENCE if kept else FIRST_PATIENCE):
+        since = barren = 0
+        while len(kept) < n and max(since, barren) < (PATIENCE if kept else FIRST_PATIENCE):
             batch: list[Drawn] = []
             while len(batch) < min(BATCH, n - len(kept)) and since < (PATIENCE if batch else FIRST_PATIENCE):
                 since += 1
@@ -105,7 +105,9 @@ class _Work:
                     batch.append(drawn)
                     self.drawer.count_use(drawn)
                     since = 0
-            kept += self._check(batch)
+            checked = self._check(batch)
+            barren = 0 if checked else barren + max(len(batch), 1)
+            kept += checked
         if not kept:
             self._refuse()
         pairs = self._tabulate(kept)
@@ -192,6 +194,11 @@ class _Work:
 
     def _refuse(self) -> None:
         place = self.failed.place
+        if self.begun and self.dropped == self.begun and not (self.failure and self.failure.length):
+            raise BadInput(
+                f"{place}: no pair of '{self.paradigm.uid}' is equally long under all tokenizers; put other "
+                'words in the part that differs, name fewer tokenizers, or declare unequal = "why".'
+            )
         if self.failure is None:
             raise BadInput(
                 f"{place}: the features of '{self.paradigm.uid}' contradict each other: no rule of the "

@@ -18,12 +18,14 @@ KEPT, PROPOSED, DROPPED = "kept", "proposed", "dropped"
 MARKS = ".,?!;:"
 # What a replacement must share with the word it replaces.
 ALIKE = {
-    "N": ("num", "sem", "irregular", "count"),
-    "V": ("form", "num", "frame", "subj", "obj"),
+    "N": ("num", "sem", "irregular", "count", "rel"),
+    "V": ("form", "num", "frame", "subj", "obj", "agent"),
     "Adj": ("sem", "kind"),
     "Name": ("gender",),
     "Adv": ("kind",),
 }
+# A verb in both sentences must take whatever the old one takes, since its subject and object stay.
+TAKEN = ("subj", "obj")
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class Repairer:
         for reading in self._readings(bad):
             forms = [one for one in self._readings(good) if one.lexeme == reading.lexeme]
             for other in self._alike(reading):
+                if forms and not _takes_all(other, reading):
+                    continue
                 if not forms:
                     options.append((good, other.text))
                     continue
@@ -123,6 +127,10 @@ def tabulate_repairs(names: Sequence[str], repairs: Sequence[Repair]) -> pl.Data
 
 def _inflection(reading: Reading) -> tuple[str, ...]:
     return tuple(name for name in ("form", "num") if name in reading.features)
+
+
+def _takes_all(other: Reading, old: Reading) -> bool:
+    return all(old.features[name] <= other.features[name] for name in TAKEN if name in old.features)
 
 
 def _bare(word: str) -> str:

@@ -3,6 +3,7 @@ from .analysis import SPLITS as SPLITS
 from .analysis import count_nontrivial as count_nontrivial
 from .analysis import measure_lengths as measure_lengths
 from .analysis import split_suites as split_suites
+from .report import draw_differences as draw_differences
 from .study import BiasStudy as BiasStudy
 from .study import report_bias as report_bias
 from .study import study_bias as study_bias

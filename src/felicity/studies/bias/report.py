@@ -17,7 +17,7 @@ FEWEST = 5
 def write_bias_page(dataset: str, splits: pl.DataFrame, curves: pl.DataFrame, folder: Path) -> Path:
     """Write report.html and the curves as files into `folder`; returns the page's path."""
     return write_sections(
-        [_overall(splits), *_curves(curves, dataset), _suites(splits)],
+        [_overall(splits), *draw_differences(curves, dataset), _suites(splits)],
         folder / "report.html",
         eyebrow="felicity bias",
         title="Token-length bias",
@@ -65,7 +65,8 @@ def _cell(cell: dict[str, object]) -> str:
     return f"{percent(float(str(cell['accuracy'])))} ({low}–{high}), n {n}"
 
 
-def _curves(curves: pl.DataFrame, dataset: str) -> list[Extra]:
+def draw_differences(curves: pl.DataFrame, dataset: str) -> list[Extra]:
+    """Accuracy by difference in length, one figure per model with enough pairs."""
     kept = curves.filter(pl.col("n") >= FEWEST)
     figures = []
     for (model,), part in kept.group_by("model", maintain_order=True):

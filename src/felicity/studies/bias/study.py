@@ -28,12 +28,16 @@ KIND = "bias"
 
 @dataclass(frozen=True, kw_only=True)
 class BiasStudy:
-    """Splits and curves; `models` says for each whether it was scored or only its tokenizer was used."""
+    """Splits and curves; `models` says for each whether it was scored or only its tokenizer was used.
+
+    judged: the judgements of the models that were scored, with `model` and the `split` of each pair.
+    """
 
     dataset: str
     models: dict[str, str]
     splits: pl.DataFrame
     curves: pl.DataFrame
+    judged: pl.DataFrame
 
 
 def study_bias(
@@ -63,7 +67,7 @@ def study_bias(
     data = read_dataset(dataset, columns, folder=source)
     items = sample_items(data.items, sample, seed=seed)
     counts = read_unigram(unigram) if unigram else None
-    splits, curves = [], []
+    splits, curves, verdicts = [], [], []
     models: dict[str, str] = {}
     for spec, name in names.items():
         lengths = measure_lengths(items, open_counter(spec))
@@ -88,11 +92,14 @@ def study_bias(
         splits.append(split_suites(lengths, name, judgements=judged, seed=seed))
         if judged is not None:
             curves.append(draw_curves(lengths, name, judged))
+            known = judged.join(lengths.select("item", "split"), on="item", maintain_order="left")
+            verdicts.append(known.with_columns(pl.lit(name).alias("model")))
     return BiasStudy(
         dataset=dataset,
         models=models,
         splits=pl.concat(splits),
         curves=pl.concat(curves) if curves else pl.DataFrame(schema=CURVE_TABLE),
+        judged=pl.concat(verdicts) if verdicts else pl.DataFrame(),
     )
 
 

@@ -1,6 +1,12 @@
 """Minimal pairs of equal token length: make a set, compare it with a biased one, repair one's own."""
 
-from felicity.studies.pairs.debias import DebiasStudy, compare_sets, study_debias, write_debias
+from felicity.studies.pairs.debias import (
+    DEBIAS_MEASURES,
+    DebiasStudy,
+    compare_sets,
+    study_debias,
+    write_debias,
+)
 from felicity.studies.pairs.making import (
     ALL,
     MATCHES,
@@ -17,6 +23,7 @@ from felicity.studies.pairs.repairing import RepairedSet, accept_repairs, repair
 
 __all__ = [
     "ALL",
+    "DEBIAS_MEASURES",
     "MATCHES",
     "DebiasStudy",
     "PairSet",

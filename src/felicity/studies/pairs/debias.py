@@ -5,7 +5,7 @@ on the debiased suite of the same name. Where both sets have the same items, as 
 have, the two accuracies are compared by McNemar's exact test; over suites, by Wilcoxon's signed ranks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,57 +13,78 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.errors import BadInput
+from felicity.core.errors import BadInput, NotPossible
 from felicity.core.files import replacing
-from felicity.data import Columns, read_dataset, sample_items
-from felicity.engines import open_counter
+from felicity.core.progress import Progress
+from felicity.data import Columns
 from felicity.report import Extra, Figure, count, percent, write_sections
-from felicity.report.charts import Dot, chart_scatter
-from felicity.run import evaluate, open_model
+from felicity.report.charts import Dot, Row, chart_accuracy, chart_scatter
+from felicity.run import Model, open_model
 from felicity.stats import mcnemar_p, signed_rank, wilson_interval
-from felicity.studies.bias import EVERYTHING, SPLITS, measure_lengths
+from felicity.studies.bias import EVERYTHING, SPLITS, draw_differences, study_bias
 
-MEASURES = ("lp", "mean_lp", "pen_lp")
+DEBIAS_MEASURES = ("lp", "mean_lp", "pen_lp")
+BIASED, DEBIASED = "biased", "debiased"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DebiasStudy:
-    """One row per model, measure and suite (and `all`): splits of the biased set, and the debiased set."""
+    """One row per model, measure and suite (and `all`): splits of the biased set, and the debiased set.
+
+    curves: accuracy on the biased set by difference in length.
+    """
 
     biased: str
     fair: str
     table: pl.DataFrame
+    curves: pl.DataFrame
 
 
 def study_debias(
     biased: str,
     fair: str,
     specs: Sequence[str],
+    folder: Path,
     *,
-    measures: Sequence[str] = MEASURES,
+    measures: Sequence[str] = DEBIAS_MEASURES,
+    unigram: Path | None = None,
+    unseen: float = 0.05,
     columns: Columns | None = None,
-    folder: Path | None = None,
+    source: Path | None = None,
     sample: int | None = None,
     seed: int = 0,
+    open_one: Callable[[str], Model] = open_model,
+    progress: Progress | None = None,
 ) -> DebiasStudy:
     """Score both sets with every model and put their accuracies side by side.
 
-    Raises BadInput where the two sets have no suite in common.
+    The runs are kept under `folder`/biased and `folder`/debiased.
+
+    Raises BadInput where the two sets have no suite in common, NotPossible where a model has no weights.
     """
-    tables = []
-    for spec in specs:
-        lm, counter = open_model(spec), open_counter(spec)
-        judged = []
-        for dataset in (biased, fair):
-            run = evaluate(
-                dataset, lm, measures=measures, columns=columns, source=folder, sample=sample, seed=seed
-            )
-            items = sample_items(read_dataset(dataset, columns, folder=folder).items, sample, seed=seed)
-            lengths = measure_lengths(items, counter).select("item", "split")
-            judged.append(run["judgements"].join(lengths, on="item"))
-        name = Path(spec).name if Path(spec).is_dir() else spec
-        tables.append(compare_sets(*judged, model=name))
-    return DebiasStudy(biased=biased, fair=fair, table=pl.concat(tables))
+    study = partial(
+        study_bias,
+        specs=specs,
+        measures=measures,
+        unigram=unigram,
+        unseen=unseen,
+        columns=columns,
+        source=source,
+        sample=sample,
+        seed=seed,
+        open_one=open_one,
+        progress=progress,
+    )
+    left = study(biased, folder=folder / BIASED)
+    for name, how in left.models.items():
+        if how != "scored":
+            raise NotPossible(f"--debias compares accuracies, but {name} has no weights; name a model.")
+    right = study(fair, folder=folder / DEBIASED)
+    tables = [
+        compare_sets(left.judged.filter(model=name), right.judged.filter(model=name), model=name)
+        for name in left.models
+    ]
+    return DebiasStudy(biased=biased, fair=fair, table=pl.concat(tables), curves=left.curves)
 
 
 def compare_sets(biased: pl.DataFrame, fair: pl.DataFrame, *, model: str) -> pl.DataFrame:
@@ -95,7 +116,7 @@ def _row(left: pl.DataFrame, right: pl.DataFrame, model: str, measure: str, suit
         part = left.filter(split=split)["passed"]
         row[f"n {split}"] = len(part)
         row[split] = part.mean() if len(part) else None
-    for name, side in (("biased", left), ("debiased", right)):
+    for name, side in ((BIASED, left), (DEBIASED, right)):
         passed = side["passed"]
         low, high = wilson_interval(float(passed.sum()), len(passed))
         row |= {f"n {name}": len(passed), name: passed.mean(), f"{name} low": low, f"{name} high": high}
@@ -122,7 +143,13 @@ def write_debias(study: DebiasStudy, folder: Path) -> list[Path]:
     path = folder / "debias.csv"
     with replacing(path) as part:
         study.table.write_csv(part)
-    extras = [_overall(study), *_scatter(study), _suites(study)]
+    extras = [
+        _overall(study),
+        _splits(study),
+        *draw_differences(study.curves, Path(study.biased).name),
+        *_scatter(study),
+        _suites(study),
+    ]
     page = write_sections(
         extras,
         folder / "report.html",
@@ -146,6 +173,36 @@ def _overall(study: DebiasStudy) -> Extra:
     )
 
 
+def _splits(study: DebiasStudy) -> Extra:
+    """The splits of the biased set above the whole of it and the debiased set, one figure per model."""
+    figures = []
+    whole = study.table.filter(suite=EVERYTHING)
+    for (model,), part in whole.group_by("model", maintain_order=True):
+        rows = [one for row in part.iter_rows(named=True) for one in _bars(row)]
+        figures.append(
+            Figure(
+                name=f"splits_{model}",
+                title=f"Accuracy by which sentence is longer: {model}",
+                subtitle=f"{Path(study.biased).name} and {Path(study.fair).name}",
+                label=f"Accuracy of {model} in each split of the biased set, on all of it and on the "
+                "debiased set, for each measure.",
+                chart=partial(chart_accuracy, rows, chance=True, noun="pairs"),
+            )
+        )
+    lede = "A measure that is not biased by length is equally accurate in the three splits."
+    return Extra(name="splits", title="By which sentence is longer", lede=lede, figures=tuple(figures))
+
+
+def _bars(row: dict[str, Any]) -> list[Row]:
+    bars = []
+    for name in (*SPLITS, BIASED, DEBIASED):
+        n = row[f"n {name}"]
+        if n:
+            low, high = wilson_interval(row[name] * n, n)
+            bars.append(Row(f"{row['measure']}, {name}", row[name], low, high, n))
+    return bars
+
+
 def _suites(study: DebiasStudy) -> Extra:
     rows = study.table.filter(pl.col("suite") != EVERYTHING)
     return Extra(
@@ -165,7 +222,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     ]
     sets = [
         f"{percent(row[name])} ({percent(row[f'{name} low'])}–{percent(row[f'{name} high'])})"
-        for name in ("biased", "debiased")
+        for name in (BIASED, DEBIASED)
     ]
     tests = ["–" if row[name] is None else f"{row[name]:.3g}" for name in ("p", "p_suites")]
     return (str(row["model"]), str(row["measure"]), *splits, *sets, *tests)
