@@ -4,7 +4,7 @@ import { drawScatter } from "./charts.js";
 import { buildExport, buildFacets, buildPager, buildRows } from "./items.js";
 import { go, link } from "./state.js";
 
-const TITLES = { disagree: "Disagree", both_right: "Both right", both_wrong: "Both wrong", only_a: "Only {a} right", only_b: "Only {b} right", unstable: "Unstable", unequal: "Unequal length" };
+const PICK_TITLES = { disagree: "Disagree", both_right: "Both right", both_wrong: "Both wrong", only_a: "Only {a} right", only_b: "Only {b} right", unstable: "Unstable", unequal: "Unequal length" };
 
 function look(first, second) {
   if (first === "right" && second === "right") return "both";
@@ -14,8 +14,8 @@ function look(first, second) {
 
 function buildPicks(page, counts) {
   const now = page.params.get("pick") || "";
-  const title = (pick) => TITLES[pick].replace("{a}", page.models[page.a]).replace("{b}", page.models[page.b]);
-  return el("ul", { class: "picks" }, [["", "All", counts.all], ...Object.keys(TITLES).map((pick) => [pick, title(pick), counts[pick]])].map(([pick, text, number]) =>
+  const title = (pick) => PICK_TITLES[pick].replace("{a}", page.models[page.a]).replace("{b}", page.models[page.b]);
+  return el("ul", { class: "picks" }, [["", "All", counts.all], ...Object.keys(PICK_TITLES).map((pick) => [pick, title(pick), counts[pick]])].map(([pick, text, number]) =>
     el("li", null, el("a", { href: link("compare", { pick: pick || null, page: null }), "aria-current": pick === now ? "true" : null, data: { pick } }, text, " ", el("span", { class: "tally" }, count(number))))));
 }
 

@@ -68,7 +68,7 @@ async function render() {
     about = about || await source.about();
     page = readPage();
     parts = await SHOW[page.view](page);
-  } catch (error) { parts = [notice(error.message, "error")]; }
+  } catch (error) { parts = [el("h1", { tabindex: "-1" }, "That cannot be shown"), notice(error.message, "error")]; }
   if (mine !== turn) return;
   const focused = document.activeElement && document.activeElement.id;
   const caret = document.activeElement && "selectionStart" in document.activeElement ? document.activeElement.selectionStart : null;

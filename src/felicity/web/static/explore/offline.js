@@ -4,7 +4,10 @@ const FACTORS = ["kind", "length", "perturbation", "source", "draw"];
 
 function choices(collection, params) {
   const models = collection.about.models.map((model) => model.name);
-  const at = (name, fallback) => (params.get(name) ? models.indexOf(params.get(name)) : fallback);
+  const at = (name, fallback) => {
+    if (params.get(name) && !models.includes(params.get(name))) throw new Error(`There is no model '${params.get(name)}'; known: ${models.join(", ")}`);
+    return params.get(name) ? models.indexOf(params.get(name)) : fallback;
+  };
   return {
     measure: params.get("measure") || collection.about.measures[0],
     a: at("a", 0),
