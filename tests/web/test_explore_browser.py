@@ -125,16 +125,16 @@ def test_sums_on_the_page_equal_the_scores_of_random_items(
             scores = read_run(run)["scores"].filter(pl.col("measure") == "lp")
             values = dict(scores.select("request", "value").iter_rows())
             sums = page.evaluate(SUMS, [place, 2])
-            shown = page.evaluate(
-                "model => [...document.querySelectorAll(`[data-measure=lp][data-model=${model}]`)].map((cell) => [cell.dataset.request, cell.textContent])",
-                model,
-            )
+            shown = page.evaluate(SHOWN, model)
             assert [request for request, _ in shown] == [f"{item}/good", f"{item}/bad"]
             for total, (request, text) in zip(sums, shown, strict=True):
                 assert total == pytest.approx(-values[request], rel=1e-5, abs=1e-5)
                 assert float(text.replace("−", "-")) == pytest.approx(values[request], abs=6e-4)
 
 
+# The scores of one model in the table, with the requests they belong to.
+SHOWN = """model => [...document.querySelectorAll(`[data-measure=lp][data-model=${model}]`)]
+  .map((cell) => [cell.dataset.request, cell.textContent])"""
 # The surprisals in the rows of one model, summed row by row.
 SUMS = """([place, models]) => {
   const lines = [];
