@@ -8,6 +8,8 @@ const TITLES = {
 };
 const VERDICT = { right: "✓", wrong: "✗", tie: "=" };
 const LONG_FACET = 8;
+// Beside the results there is room for open facets; above them, on a phone, there is not.
+const isNarrow = () => matchMedia("(max-width: 860px)").matches;
 
 export function sayVerdict(page, row, place) {
   const verdict = row.verdict[place];
@@ -32,7 +34,7 @@ function facetBox(page, facet, values) {
   const boxes = values.map(([value, number], place) => el("label", { class: number ? "choice" : "choice none", for: `${facet}-${place}` },
     el("input", { type: "checkbox", id: `${facet}-${place}`, value, checked: chosen.includes(value), onchange: (event) => change(value, event.target.checked) }),
     el("span", { class: "name" }, facet === "difference" ? sayDifference(page, value) : named(value)), el("span", { class: "tally" }, count(number))));
-  return el("details", { class: "facet", open: chosen.length > 0 || values.length <= LONG_FACET || facet === "phenomenon", data: { facet } },
+  return el("details", { class: "facet", open: chosen.length > 0 || (!isNarrow() && (values.length <= LONG_FACET || facet === "phenomenon")), data: { facet } },
     el("summary", null, title, chosen.length ? el("span", { class: "badge" }, chosen.length) : null),
     el("fieldset", null, el("legend", { class: "away" }, title), boxes));
 }
@@ -46,7 +48,7 @@ function marginBox(page) {
   const field = (name, label) => el("label", { class: "field", for: name }, el("span", null, label),
     el("input", { id: name, type: "number", step: "any", value: page.params.get(name) || "", onchange: (event) => go(page.view, { [name]: event.target.value, page: null }) }));
   const who = page.models.length > 1 ? ` of ${page.models[page.a]}` : "";
-  return el("details", { class: "facet", open: true },
+  return el("details", { class: "facet", open: !isNarrow() || page.params.has("low") || page.params.has("high") },
     el("summary", null, `Margin${who}`),
     el("div", { class: "pair" }, field("low", "from"), field("high", "to")));
 }
