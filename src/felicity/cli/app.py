@@ -13,6 +13,7 @@ from felicity.cli.bias import bias
 from felicity.cli.cloze import cloze
 from felicity.cli.compare import compare
 from felicity.cli.context import context
+from felicity.cli.explore import explore
 from felicity.cli.fill import fill
 from felicity.cli.fit import fit
 from felicity.cli.generate import generate
@@ -56,7 +57,7 @@ COMMANDS = {
     SCORE: (judge, surprisal, run, fill, generate),
     STUDIES: (context, cloze, bias, replay, reproduce),
     STATISTICS: (compare, fit, power, plot),
-    RESULTS: (report, export),
+    RESULTS: (report, explore, export),
     SETUP: (count,),
 }
 GROUPS = {

@@ -188,6 +188,7 @@ def _content(report: ReportInput) -> dict[str, Any]:
     return {
         "heading": _heading(report),
         "headline": report.headline,
+        "explorer": report.explorer,
         "model": read_name(manifest, "model"),
         "dataset": read_name(manifest, "dataset"),
         "created": read_date(manifest),

@@ -39,6 +39,8 @@ PAIR = {"good", "bad"}
 class ReportInput:
     """The tables of one run and its manifest; the schemas are those of `felicity.core.schemas`.
 
+    explorer: address of a page that shows every item, if there is one.
+
     Raises BadInput if a table lacks a column or nothing was estimated.
     """
 
@@ -55,6 +57,7 @@ class ReportInput:
     correlations: pl.DataFrame | None = None
     fillers: pl.DataFrame | None = None
     headline: Headline = ACCURACY
+    explorer: str = ""
 
     def __post_init__(self) -> None:
         for name, schema in TABLES.items():

@@ -6,6 +6,7 @@ from .audit import refuse_overlong as refuse_overlong
 from .evaluate import Run as Run
 from .evaluate import check_request as check_request
 from .evaluate import evaluate as evaluate
+from .evaluate import find_headline as find_headline
 from .evaluate import plan_run as plan_run
 from .evaluate import read_run as read_run
 from .evaluate import report_run as report_run

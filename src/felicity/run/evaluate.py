@@ -1,10 +1,12 @@
 """Evaluate a model on a dataset: plan a run, carry it out in a folder, and read its tables."""
 
+import os
 import tempfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 
@@ -276,17 +278,20 @@ def _find_run(path: Path) -> Path:
     raise BadInput(f"{path} is a study with {len(runs)} runs{named}, or read it with read_study.")
 
 
-def find_headline(run: Run) -> Headline:
-    """How the rule of a run is reported; replayed numbers and older runs are told by their tables."""
-    if "correlations" in run.tables:
+def find_headline(tables: Collection[str]) -> Headline:
+    """How the rule of a run is reported, told by the names of its tables, as in replayed and older runs."""
+    if "correlations" in tables:
         return RULES["rating"].headline
-    if "fillers" in run.tables:
+    if "fillers" in tables:
         return RULES["cloze"].headline
-    return RULES["formula"].headline if "regions" in run.tables else ACCURACY
+    return RULES["formula"].headline if "regions" in tables else ACCURACY
 
 
-def report_run(run: Run, path: str | Path) -> Path:
-    """Write report.html and its figures into the run's folder."""
+def report_run(run: Run, path: str | Path, *, explorer: Path | None = None) -> Path:
+    """Write report.html and its figures into the run's folder.
+
+    explorer: a page of `felicity explore --static` to link to; by default explore.html in the folder, if any.
+    """
     from felicity.report import ReportInput, write_report
 
     needed = ("items", "contexts", "requests", "tokens", "scores", "judgements", "estimates", "audit")
@@ -295,7 +300,14 @@ def report_run(run: Run, path: str | Path) -> Path:
         regions=run.tables.get("regions"),
         correlations=run.tables.get("correlations"),
         fillers=run.tables.get("fillers"),
-        headline=find_headline(run),
+        headline=find_headline(run.tables),
+        explorer=_find_explorer(Path(path), explorer),
         **{name: run[name] for name in needed},
     )
     return write_report(report, Path(path))
+
+
+def _find_explorer(folder: Path, given: Path | None) -> str:
+    """The address of the explorer's page as seen from the report; empty if there is none."""
+    page = given or folder / "explore.html"
+    return quote(os.path.relpath(page, folder).replace(os.sep, "/")) if page.exists() else ""

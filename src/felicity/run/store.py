@@ -79,7 +79,10 @@ class ScoreStore:
         with self._errors():
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(path or ":memory:", timeout=BUSY_SECONDS)
+            # A server uses a model from several threads, one at a time.
+            self._database = sqlite3.connect(
+                path or ":memory:", timeout=BUSY_SECONDS, check_same_thread=False
+            )
             # A damaged text is found by its checksum, not by an error of decoding.
             self._database.text_factory = bytes
             self._database.executescript(CREATE)

@@ -80,7 +80,8 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        static = scope["path"].startswith("/static/")
+        # An address without a version, as modules import each other by, may change its content.
+        static = scope["path"].startswith("/static/") and bool(scope.get("query_string"))
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -175,7 +176,8 @@ def _static_version() -> str:
     """Changes when a static file does, so that no browser mixes an old script with a new page."""
     digest = hashlib.sha256()
     for path in sorted((files("felicity.web") / "static").iterdir(), key=lambda one: one.name):
-        digest.update(path.read_bytes())
+        if path.is_file():
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 

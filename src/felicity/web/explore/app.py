@@ -1,0 +1,267 @@
+"""The explorer: one page, and answers in JSON that its script asks for.
+
+The page is for the person who started it. Its link carries a key, which the script sends as a header with
+every question; another origin cannot send that header, and is refused besides.
+"""
+
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from felicity.core.errors import BadInput, FelicityError, UnknownName
+from felicity.run import Model
+from felicity.studies.explore import (
+    Collection,
+    average_regions,
+    compare_margins,
+    describe_collection,
+    find_neighbours,
+    list_alternatives,
+    list_stimuli,
+    parse_selection,
+    plain,
+    read_contexts,
+    read_item,
+    read_page,
+    read_ratings,
+    score_texts,
+    tabulate_pairs,
+    tabulate_selection,
+    tabulate_suites,
+)
+from felicity.web.server import find_port, serve
+from felicity.web.site import Guard, RateLimit, html, make_site, make_templates, same_token
+
+HEADER = "x-felicity-key"
+PAGE_SIZE = 50
+REQUESTS_PER_SECOND = 100.0
+Query = dict[str, list[str]]
+
+
+def create_explore_site(
+    collections: Sequence[Collection], models: Mapping[str, Model], *, key: str
+) -> FastAPI:
+    """The application for these collections; `key` opens it. models: those that score typed sentences."""
+    site = make_site()
+    desk = _Desk(collections, models, key)
+    _add_page(site, desk)
+    _add_views(site, desk)
+    _add_files(site, desk)
+    _add_live(site, desk)
+    site.add_exception_handler(FelicityError, _tell)
+    site.add_middleware(
+        Guard,
+        limit=RateLimit(REQUESTS_PER_SECOND),
+        secure=False,
+        refuse=lambda status: JSONResponse({"error": "Too many requests, or too large a one."}, status),
+    )
+    return site
+
+
+def serve_explore(
+    collections: Sequence[Collection],
+    models: Mapping[str, Model],
+    *,
+    port: int = 0,
+    started: Callable[[str], None],
+) -> None:
+    """Serve on this machine alone until interrupted; `started` gets the address with the key."""
+    key = secrets.token_urlsafe(16)
+    chosen = port or find_port()
+    site = create_explore_site(collections, models, key=key)
+    serve(
+        lambda: site,
+        host="127.0.0.1",
+        port=chosen,
+        started=lambda: started(f"http://127.0.0.1:{chosen}/?key={key}"),
+    )
+
+
+async def _tell(_: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error)}, 400)
+
+
+class _Desk:
+    """What every route needs."""
+
+    def __init__(self, collections: Sequence[Collection], models: Mapping[str, Model], key: str) -> None:
+        self.collections = {collection.name: collection for collection in collections}
+        self.models = dict(models)
+        self.key = key
+        self.templates = make_templates()
+        # A model answers one question at a time.
+        self.turn = threading.Lock()
+
+    def admit(self, request: Request) -> None:
+        """Refuse a question without the key, and any that a page of another origin asks.
+
+        Raises HTTPException.
+        """
+        origin = request.headers.get("origin")
+        own = f"{request.url.scheme}://{request.headers.get('host', '')}"
+        crossed = request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+        if crossed or (origin is not None and origin != own):
+            raise HTTPException(403)
+        if not same_token(request.headers.get(HEADER, ""), self.key):
+            raise HTTPException(403)
+
+    def read(self, request: Request) -> tuple[Collection, Query]:
+        """The collection that a question is about, and its parameters.
+
+        Raises HTTPException, UnknownName.
+        """
+        self.admit(request)
+        given: Query = {}
+        for name, value in request.query_params.multi_items():
+            given.setdefault(name, []).append(value)
+        name = given.get("data", [next(iter(self.collections))])[0]
+        if name not in self.collections:
+            raise UnknownName("dataset", name, self.collections)
+        return self.collections[name], given
+
+
+def _answer(value: Any) -> Response:
+    return JSONResponse(plain(value))
+
+
+def _add_page(site: FastAPI, desk: _Desk) -> None:
+    @site.get("/")
+    def page(key: str = "") -> Response:
+        if not same_token(key, desk.key):
+            return html("<p>Open the link that <code>felicity explore</code> printed.</p>", 403)
+        content = desk.templates.get_template("explore/page.html.j2")
+        return html(content.render(lang="en", direction="ltr", title="felicity explore"))
+
+    @site.get("/api/about")
+    def about(request: Request) -> Response:
+        desk.admit(request)
+        told = [describe_collection(collection) for collection in desk.collections.values()]
+        return _answer({"collections": told, "live": list(desk.models)})
+
+
+def _add_views(site: FastAPI, desk: _Desk) -> None:
+    @site.get("/api/items")
+    def items(request: Request) -> Response:
+        collection, given = desk.read(request)
+        number = _whole(given, "page", 1)
+        selection = parse_selection(collection, given)
+        page = read_page(collection, selection, offset=PAGE_SIZE * (max(number, 1) - 1), size=PAGE_SIZE)
+        told = {"rows": page.rows, "total": page.total, "all": page.all, "facets": page.facets}
+        return _answer(told | {"size": PAGE_SIZE})
+
+    @site.get("/api/item")
+    def item(request: Request) -> Response:
+        collection, given = desk.read(request)
+        selection = parse_selection(collection, given)
+        key = given.get("key", [""])[0]
+        around = find_neighbours(collection, selection, key)
+        return _answer(read_item(collection, selection.measure, key) | {"around": around})
+
+    @site.get("/api/compare")
+    def compare(request: Request) -> Response:
+        collection, given = desk.read(request)
+        return _answer(compare_margins(collection, parse_selection(collection, given)))
+
+    @site.get("/api/suites")
+    def suites(request: Request) -> Response:
+        collection, given = desk.read(request)
+        chosen = parse_selection(collection, given)
+        return _answer(tabulate_suites(collection, chosen.measure, chosen.a, chosen.b))
+
+    @site.get("/api/regions")
+    def regions(request: Request) -> Response:
+        collection, given = desk.read(request)
+        known = describe_collection(collection)["suites"]
+        suite = given.get("region_suite", known[:1] or [""])[0]
+        if suite not in known:
+            raise UnknownName("suite", suite, known)
+        return _answer(average_regions(collection, suite))
+
+    @site.get("/api/contexts")
+    def contexts(request: Request) -> Response:
+        collection, _ = desk.read(request)
+        return _answer(read_contexts(collection))
+
+    @site.get("/api/ratings")
+    def ratings(request: Request) -> Response:
+        collection, given = desk.read(request)
+        chosen = parse_selection(collection, given)
+        return _answer(read_ratings(collection, chosen.measure, chosen.a))
+
+
+def _whole(given: Query, name: str, default: int) -> int:
+    text = given.get(name, [str(default)])[0]
+    if not text.isdecimal() or len(text) > 9:
+        raise BadInput(f"'{name}' is '{text}'; it should be a whole number.")
+    return int(text)
+
+
+def _add_files(site: FastAPI, desk: _Desk) -> None:
+    @site.get("/api/selection.csv")
+    def selection(request: Request) -> Response:
+        collection, given = desk.read(request)
+        table = tabulate_selection(collection, parse_selection(collection, given))
+        return Response(table.write_csv(), media_type="text/csv")
+
+    @site.get("/api/stimuli.csv")
+    def stimuli(request: Request) -> Response:
+        collection, given = desk.read(request)
+        table = list_stimuli(collection, parse_selection(collection, given))
+        return Response(table.write_csv(), media_type="text/csv")
+
+
+def _add_live(site: FastAPI, desk: _Desk) -> None:
+    @site.post("/api/live")
+    def live(request: Request, asked: dict[str, Any]) -> Response:
+        desk.admit(request)
+        _need_models(desk)
+        texts = asked.get("texts")
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise BadInput("'texts' should be a list of sentences.")
+        with desk.turn:
+            return _answer(score_texts(desk.models, texts, _text(asked, "context")))
+
+    @site.post("/api/alternatives")
+    def alternatives(request: Request, asked: dict[str, Any]) -> Response:
+        desk.admit(request)
+        _need_models(desk)
+        name = _text(asked, "model") or next(iter(desk.models))
+        if name not in desk.models:
+            raise UnknownName("model", name, desk.models)
+        text, context = _text(asked, "text"), _text(asked, "context")
+        place, k = _number(asked, "place"), _number(asked, "k")
+        with desk.turn:
+            return _answer(list_alternatives(desk.models[name], text, place, context=context, k=k))
+
+    @site.post("/api/pairs.csv")
+    def pairs(request: Request, asked: dict[str, Any]) -> Response:
+        desk.admit(request)
+        kept = asked.get("pairs")
+        if not isinstance(kept, list) or not all(isinstance(pair, dict) for pair in kept):
+            raise BadInput("'pairs' should be a list of pairs.")
+        told = [{name: _text(pair, name) for name in ("good", "bad", "context")} for pair in kept]
+        return Response(tabulate_pairs(told).write_csv(), media_type="text/csv")
+
+
+def _need_models(desk: _Desk) -> None:
+    if not desk.models:
+        raise BadInput("No model is loaded; start `felicity explore` with --live.")
+
+
+def _number(asked: Mapping[str, Any], name: str) -> int:
+    value = asked.get(name)
+    if not isinstance(value, int):
+        raise BadInput(f"'{name}' should be a whole number.")
+    return value
+
+
+def _text(asked: Mapping[str, Any], name: str) -> str:
+    value = asked.get(name, "")
+    if not isinstance(value, str):
+        raise BadInput(f"'{name}' should be a text.")
+    return value

@@ -1,0 +1,51 @@
+"""felicity explore on the command line: the offline file, the report's link, what is refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from felicity.run import evaluate, open_model
+from tests.conftest import Answer
+
+
+@pytest.fixture
+def run(tiny_model: Path, tmp_path: Path) -> Path:
+    (tmp_path / "pairs.csv").write_text("good,bad\nThe cat is here.,The cat are here.\n", encoding="utf-8")
+    evaluate(tmp_path / "pairs.csv", open_model(str(tiny_model)), out=tmp_path / "run").report(
+        tmp_path / "run"
+    )
+    return tmp_path / "run"
+
+
+def test_the_offline_file_is_written_and_the_report_links_to_it(
+    cli: Callable[..., Answer], run: Path
+) -> None:
+    assert "explore.html" not in (run / "report.html").read_text(encoding="utf-8")
+    answer = cli("explore", run, "--static", run / "explore.html")
+    assert answer.code == 0, answer.err
+    assert "The cat are here." in (run / "explore.html").read_text(encoding="utf-8")
+    assert 'href="explore.html"' in (run / "report.html").read_text(encoding="utf-8")
+    assert cli("report", run).code == 0
+    assert 'href="explore.html"' in (run / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["-m", "smollm2"], "add --live"),
+        (["--live", "--static", "x.html"], "leave out --live or --static"),
+    ],
+)
+def test_options_that_contradict_are_refused(
+    cli: Callable[..., Answer], tmp_path: Path, options: list[str], told: str
+) -> None:
+    answer = cli("explore", tmp_path, *options)
+    assert answer.code == 2
+    assert told in answer.err
+
+
+def test_a_folder_without_a_run_is_refused(cli: Callable[..., Answer], tmp_path: Path) -> None:
+    answer = cli("explore", tmp_path / "nothing", "--static", tmp_path / "x.html")
+    assert answer.code == 2
+    assert "no run folder" in answer.err

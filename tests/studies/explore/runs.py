@@ -1,0 +1,50 @@
+"""Runs of two models with different tokenizers on the same stimuli, some of them hard to show on a page."""
+
+import csv
+from pathlib import Path
+
+from felicity.engines.ngram import train_ngram
+from felicity.run import evaluate, open_model
+from tests.conftest import make_tiny_model
+
+SCRIPT = "She said <script>window.ran = true</script> to him."
+CLOSING = '</script><img src="x" onerror="window.ran = true"> is here.'
+NOUNS = ("cat", "dog", "child", "teacher", "baker", "singer", "farmer", "driver")
+VERBS = (("sleeps", "sleep"), ("sings", "sing"), ("waits", "wait"))
+ODD = (
+    ("scripts", SCRIPT, SCRIPT.replace("She", "Her")),
+    ("scripts", CLOSING, CLOSING.replace("is", "are")),
+    ("writing", "猫が静かに眠る。", "猫を静かに眠る。"),
+    ("writing", "The 👩‍👩‍👧 family is here.", "The 👩‍👩‍👧 family are here."),
+    ("writing", "=cmd|' /C calc'!A0 is here", "=cmd|' /C calc'!A0 are here"),
+    ("writing", "He is “here”, naïve.", "He are “here”, naïve."),
+)
+
+
+def write_pairs(path: Path) -> Path:
+    """A file of pairs in several suites: agreement, and texts that are hard to show."""
+    rows = [
+        ("agreement", f"agree_{verb}", f"The {noun} {verb} here.", f"The {noun} {plural} here.")
+        for noun in NOUNS
+        for verb, plural in VERBS
+    ]
+    rows += [("order", "order", f"The old {noun} sat down.", f"The {noun} old sat down.") for noun in NOUNS]
+    rows += [("odd", suite, good, bad) for suite, good, bad in ODD]
+    with path.open("w", encoding="utf-8", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(("phenomenon", "suite", "good", "bad"))
+        writer.writerows(rows)
+    return path
+
+
+def make_runs(folder: Path) -> tuple[Path, Path]:
+    """Run folders of a random network and of an n-gram model on these pairs, by two measures."""
+    pairs = write_pairs(folder / "pairs.csv")
+    network = make_tiny_model(folder / "tiny", seed=1, window=256)
+    corpus = folder / "corpus.txt"
+    corpus.write_text("".join(f"The {noun} {verb} here.\n" for noun in NOUNS for verb, _ in VERBS), "utf-8")
+    train_ngram(corpus, folder / "words.arpa", order=3)
+    runs = (folder / "run-tiny", folder / "run-words")
+    for model, run in zip((network, folder / "words.arpa"), runs, strict=True):
+        evaluate(pairs, open_model(str(model), cache=False), measures=["lp", "mean_lp"], out=run)
+    return runs

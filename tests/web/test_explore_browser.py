@@ -1,0 +1,405 @@
+"""The explorer in a real browser: its numbers are the run's, its addresses work, its texts are only shown."""
+
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import polars as pl
+import pytest
+from fastapi import FastAPI
+from starlette.responses import HTMLResponse
+
+from felicity.data import read_dataset
+from felicity.run import open_model, read_run
+from felicity.studies.explore import open_collections, parse_selection, read_page
+from felicity.studies.ratings import start_study
+from felicity.web import create_explore_site, running, write_offline_page
+from tests.studies.explore.runs import CLOSING, SCRIPT, make_runs
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="needs chromium or chrome on the path"),
+    pytest.mark.slow,
+]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+]
+KEY = "the-key"
+WAIT_MS = 30_000
+STATES = (
+    "#/items",
+    "#/items?phenomenon=odd&sort=margin&desc=1&unit=bits",
+    "#/item?key=order%2F1",
+    "#/item?key=writing%2F1&level=word&unit=bits",
+    "#/compare?pick=disagree",
+    "#/suites",
+    "#/live?text=The+cats+annoy+Tim.%0AThe+cats+annoys+Tim.",
+    "#/items?a=nobody",
+)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return make_runs(tmp_path_factory.mktemp("explored"))
+
+
+@pytest.fixture(scope="module")
+def url(runs: tuple[Path, Path]) -> Iterator[str]:
+    lm = open_model(str(runs[0].parent / "tiny"), cache=False)
+    with open_collections(runs) as collections:
+        with running(create_explore_site(collections, {"tiny": lm}, key=KEY)) as address:
+            yield f"{address}/?key={KEY}"
+
+
+@pytest.fixture(scope="module")
+def offline(runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> str:
+    page = tmp_path_factory.mktemp("offline") / "explore.html"
+    with open_collections(runs) as collections:
+        write_offline_page(collections, page)
+    return page.as_uri()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    with playwright.sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(chromium: Any) -> Iterator[Any]:
+    """A page whose every error is a failure."""
+    context = chromium.new_context(viewport={"width": 1200, "height": 800}, accept_downloads=True)
+    context.set_default_timeout(WAIT_MS)
+    made = context.new_page()
+    problems: list[str] = []
+    made.on("pageerror", lambda error: problems.append(str(error)))
+    made.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+    yield made
+    context.close()
+    # That a question was refused is told on the page; the browser tells it in its console as well.
+    assert [text for text in problems if "400 (Bad Request)" not in text] == []
+
+
+def show(page: Any, url: str, state: str) -> None:
+    """Open a state of the page and wait until it is shown."""
+    page.goto(url + state)
+    wait(page, state)
+
+
+def wait(page: Any, state: str) -> None:
+    page.wait_for_selector(f"main[data-shown={json.dumps(state)}][aria-busy=false]")
+
+
+def change(page: Any, act: Any) -> None:
+    """Do something that changes the state, and wait until the new state is shown."""
+    before = page.get_attribute("main", "data-shown")
+    act()
+    page.wait_for_function(
+        "before => { const main = document.querySelector('main'); return main.dataset.shown !== before"
+        " && main.dataset.shown === location.hash && main.getAttribute('aria-busy') === 'false'; }",
+        arg=before,
+    )
+
+
+@pytest.mark.parametrize("where", ["url", "offline"])
+def test_sums_on_the_page_equal_the_scores_of_random_items(
+    page: Any, request: pytest.FixtureRequest, runs: tuple[Path, Path], where: str
+) -> None:
+    address = request.getfixturevalue(where)
+    items = read_run(runs[0])["items"]["item"].unique().sort().to_list()
+    for item in random.Random(18).sample(items, 8):
+        show(page, address, f"#/item?key={quote(item, safe='')}")
+        for place, (model, run) in enumerate(zip(("tiny", "words"), runs, strict=True)):
+            scores = read_run(run)["scores"].filter(pl.col("measure") == "lp")
+            values = dict(scores.select("request", "value").iter_rows())
+            sums = page.evaluate(SUMS, [place, 2])
+            shown = page.evaluate(SHOWN, model)
+            assert [request for request, _ in shown] == [f"{item}/good", f"{item}/bad"]
+            for total, (request, text) in zip(sums, shown, strict=True):
+                assert total == pytest.approx(-values[request], rel=1e-5, abs=1e-5)
+                assert float(text.replace("−", "-")) == pytest.approx(values[request], abs=6e-4)
+
+
+# The scores of one model in the table, with the requests they belong to.
+SHOWN = """model => [...document.querySelectorAll(`[data-measure=lp][data-model=${model}]`)]
+  .map((cell) => [cell.dataset.request, cell.textContent])"""
+# The surprisals in the rows of one model, summed row by row.
+SUMS = """([place, models]) => {
+  const lines = [];
+  for (const cell of document.querySelectorAll(".overlay .cell")) {
+    const line = Number(cell.style.gridRowStart) - 1;
+    if (line % models === place) {
+      const number = Math.floor(line / models);
+      lines[number] = (lines[number] || 0) + Number(cell.dataset.nats);
+    }
+  }
+  return lines;
+}"""
+
+
+@pytest.mark.parametrize("where", ["url", "offline"])
+@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_is_accessible_and_fits(
+    chromium: Any, request: pytest.FixtureRequest, where: str, width: int, scheme: str
+) -> None:
+    address = request.getfixturevalue(where)
+    context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    context.set_default_timeout(WAIT_MS)
+    page = context.new_page()
+    for state in STATES:
+        show(page, address, state)
+        found = axe.Axe().run(page)
+        assert found.violations_count == 0, f"{state}: {found.generate_report()}"
+        assert (
+            page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+        )
+    context.close()
+
+
+@pytest.mark.parametrize("where", ["url", "offline"])
+def test_a_script_in_a_sentence_is_shown_and_not_run(
+    page: Any, request: pytest.FixtureRequest, where: str
+) -> None:
+    address = request.getfixturevalue(where)
+    show(page, address, "#/items?suite=scripts")
+    texts = page.locator(".sentences").all_inner_texts()
+    assert any(SCRIPT in text for text in texts)
+    assert any(CLOSING in text for text in texts)
+    for number in (1, 2):
+        show(page, address, f"#/item?key=scripts%2F{number}")
+        assert "script" in page.inner_text(".overlay")
+    if where == "url":
+        show(page, address, f"#/live?text={quote(CLOSING)}")
+        assert "onerror" in "".join(page.locator(".overlay .piece").all_inner_texts())
+    show(page, address, f"#/items?q={quote('<img src=x onerror=window.ran=1>')}")
+    assert page.evaluate("window.ran") is None
+    assert page.locator("main script, main img").count() == 0
+
+
+def test_another_origin_gets_nothing(chromium: Any, url: str) -> None:
+    """A page of another port asks, also with the key, in the ways that a page has."""
+    elsewhere = FastAPI()
+    elsewhere.get("/", response_class=HTMLResponse)(lambda: "<!doctype html><title>Elsewhere</title>")
+    address = url.split("?")[0]
+    with running(elsewhere) as other:
+        context = chromium.new_context()
+        page = context.new_page()
+        page.goto(other)
+        for headers in ({}, {"x-felicity-key": KEY}):
+            for mode in ("cors", "no-cors"):
+                asked = [f"{address}api/items", {"headers": headers, "mode": mode, "credentials": "include"}]
+                assert page.evaluate(FETCH, asked) in ("", "TypeError: Failed to fetch")
+        page.evaluate(
+            "url => { document.body.append(document.createElement('iframe')); frames[0].location = url; }",
+            url,
+        )
+        assert page.evaluate(
+            "() => { try { return frames[0].document.body.innerText; } catch (error) { return ''; } }"
+        ) in ("", None)
+        context.close()
+
+
+FETCH = "([url, how]) => fetch(url, how).then((answer) => answer.text(), (error) => String(error))"
+
+
+def test_facets_search_pages_and_the_back_button_follow_the_address(
+    page: Any, url: str, runs: tuple[Path, Path]
+) -> None:
+    show(page, url, "#/items")
+    assert page.inner_text("#total") == "38 judgements"
+    change(page, lambda: page.check("details[data-facet=phenomenon] input[value=agreement]"))
+    assert page.inner_text("#total") == "24 of 38 judgements"
+    assert "phenomenon=agreement" in page.url
+    change(page, lambda: page.fill("#search", "baker"))
+    assert page.inner_text("#total") == "3 of 38 judgements"
+    assert page.evaluate("document.activeElement.id") == "search"
+    change(page, page.locator("a.open").first.click)
+    assert page.inner_text("h1").startswith("agree_")
+    assert "1 of 3" in page.inner_text("nav.pager")
+    change(page, lambda: page.click("#after"))
+    assert "2 of 3" in page.inner_text("nav.pager")
+    change(page, page.go_back)
+    change(page, page.go_back)
+    assert page.inner_text("#total") == "3 of 38 judgements"
+    assert page.input_value("#search") == "baker"
+    page.reload()
+    page.wait_for_selector("main[aria-busy=false]")
+    assert page.inner_text("#total") == "3 of 38 judgements"
+
+
+def test_the_keyboard_is_enough(page: Any, url: str) -> None:
+    show(page, url, "#/items")
+    press = page.keyboard.press
+    press("/")
+    assert page.evaluate("document.activeElement.id") == "search"
+    change(page, lambda: page.keyboard.type("farmer"))
+    press("Escape")
+    press("j")
+    press("j")
+    press("k")
+    change(page, lambda: press("Enter"))
+    first = page.inner_text("h1")
+    change(page, lambda: press("n"))
+    assert page.inner_text("h1") != first
+    change(page, lambda: press("p"))
+    assert page.inner_text("h1") == first
+    change(page, lambda: press("u"))
+    assert "unit=bits" in page.url
+    change(page, lambda: press("t"))
+    assert "level=word" in page.url
+    for key, view in (("c", "compare"), ("s", "suites"), ("l", "live"), ("i", "items")):
+        change(page, lambda key=key: press(key))
+        assert f"#/{view}" in page.url
+    press("?")
+    assert page.is_visible("#help")
+    press("Escape")
+    assert not page.is_visible("#help")
+
+
+def test_bits_and_words_are_the_same_sums(page: Any, url: str) -> None:
+    show(page, url, "#/item?key=order%2F3")
+    tokens = page.evaluate(SUMS, [0, 2])
+    assert page.locator(".overlay .cell .value").first.inner_text()
+    change(page, lambda: page.click("#level-word"))
+    assert page.evaluate(SUMS, [0, 2]) == pytest.approx(tokens)
+    nats = float(page.locator(".overlay .cell .value").first.inner_text())
+    change(page, lambda: page.click("#unit-bits"))
+    assert float(page.locator(".overlay .cell .value").first.inner_text()) == pytest.approx(
+        nats / 0.6931, abs=0.15
+    )
+
+
+def test_the_scatter_selects_by_button_by_rectangle_and_by_point(page: Any, url: str) -> None:
+    show(page, url, "#/compare")
+    assert page.locator(".point").count() == 38
+    number = int(page.locator("[data-pick=disagree] .tally").inner_text())
+    change(page, lambda: page.click("[data-pick=disagree]"))
+    assert page.locator(".point").count() == number
+    assert page.inner_text("#total").startswith(f"{number} of")
+    change(page, lambda: page.click("[data-pick='']"))
+    box = page.locator(".chart").bounding_box()
+
+    def draw() -> None:
+        page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 0.1 * box["height"])
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.55 * box["width"], box["y"] + 0.85 * box["height"], steps=4)
+        page.mouse.up()
+
+    change(page, draw)
+    assert "low_b=" in page.url
+    inside = int(page.locator("#total strong").inner_text())
+    assert 0 < inside < 38
+    change(page, lambda: page.locator(".point").first.dispatch_event("click"))
+    assert "#/item?" in page.url
+
+
+def test_what_is_typed_is_scored_kept_and_saved_for_a_run(
+    page: Any, url: str, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    show(page, url, "#/live")
+    texts = ["The cats annoy Tim.", "The cats annoys Tim."]
+    change(page, lambda: page.fill("#sentences", "\n".join(texts)))
+    page.wait_for_selector("#verdicts")
+    lm = open_model(str(runs[0].parent / "tiny"), cache=False)
+    lp = lm.score(texts)["lp"].to_list()
+    margin = f"{abs(lp[0] - lp[1]):.2f}"
+    assert margin in page.inner_text("#verdicts")
+    sums = page.evaluate(SUMS, [0, 1])
+    assert sums == pytest.approx([-value for value in lp], rel=1e-5)
+    page.locator(".overlay button.cell").nth(1).click()
+    page.wait_for_selector(".alternatives tbody tr >> nth=9")
+    page.click("#keep")
+    page.wait_for_selector("#save-pairs")
+    with page.expect_download() as saving:
+        page.click("#save-pairs")
+    saving.value.save_as(tmp_path / "pairs.csv")
+    data = read_dataset(str(tmp_path / "pairs.csv"))
+    assert sorted(data.items["text"]) == sorted(texts)
+
+
+@pytest.mark.parametrize("where", ["url", "offline"])
+def test_a_selection_is_saved_and_becomes_a_rating_study(
+    page: Any, request: pytest.FixtureRequest, tmp_path: Path, where: str
+) -> None:
+    show(page, request.getfixturevalue(where), "#/items?suite=order&sort=margin")
+    page.click(".export summary")
+    for name in ("selection", "stimuli"):
+        with page.expect_download() as saving:
+            page.click(f"#save-{name}")
+        saving.value.save_as(tmp_path / f"{name}.csv")
+    table = pl.read_csv(tmp_path / "selection.csv")
+    assert len(table) == 8
+    assert table["margin tiny"].is_sorted()
+    study = start_study(tmp_path / "study", str(tmp_path / "stimuli.csv"), task="choice")
+    assert len(study.stimuli) == 8
+
+
+QUERIES = [
+    {},
+    {"phenomenon": ["agreement", "odd"], "sort": ["margin"]},
+    {"verdict": ["wrong"], "q": ["the"], "sort": ["closeness"]},
+    {"difference": ["0", "1"], "stability": ["stable"], "sort": ["difference"], "desc": ["1"]},
+    {"pick": ["disagree"], "sort": ["apart"], "desc": ["1"]},
+    {"pick": ["unequal"], "b": ["tiny"], "a": ["words"], "sort": ["margin_b"]},
+    {"low": ["-1"], "high": ["2.5"], "low_b": ["-9"], "sort": ["suite"], "desc": ["1"]},
+    {"measure": ["mean_lp"], "condition": ["bad"], "pick": ["both_wrong"], "sort": ["item"]},
+]
+
+
+def test_the_file_without_a_server_selects_and_counts_as_the_server_does(
+    page: Any, offline: str, runs: tuple[Path, Path]
+) -> None:
+    """The same questions to the page's own functions and to the server's."""
+    show(page, offline, "#/items")
+    with open_collections(runs) as (collection,):
+        for query in QUERIES:
+            pairs = [(name, value) for name, values in query.items() for value in values]
+            state = (
+                "#/items"
+                + ("?" if pairs else "")
+                + "&".join(f"{name}={quote(value)}" for name, value in pairs)
+            )
+            show(page, offline, state)
+            expected = read_page(collection, parse_selection(collection, query))
+            assert int(page.locator("#total strong").inner_text()) == expected.total, query
+            keys = page.evaluate(
+                "[...document.querySelectorAll('tr[data-key]')].map((row) => row.dataset.key)"
+            )
+            assert keys == [row["key"] for row in expected.rows], query
+            shown = page.evaluate(
+                "[...document.querySelectorAll('details[data-facet]')].map((facet) => [facet.dataset.facet,"
+                " [...facet.querySelectorAll('label')].map((label) => [label.querySelector('input').value,"
+                " Number(label.querySelector('.tally').textContent)])])"
+            )
+            assert shown
+            for facet, counts in shown:
+                assert sorted(map(tuple, counts)) == sorted(expected.facets[facet]), (query, facet)
+
+
+def test_the_file_without_a_server_says_what_it_cannot_do(page: Any, offline: str) -> None:
+    show(page, offline, "#/suites")
+    assert page.locator("#view-live").count() == 0
+    assert page.locator("tr[data-suite]").count() == 6
+    show(page, offline, "#/item?key=order%2F1")
+    assert "--live" in page.inner_text("main")
+
+
+def test_a_printed_page_leaves_out_what_only_a_screen_needs(page: Any, url: str) -> None:
+    show(page, url, "#/items")
+    page.emulate_media(media="print")
+    assert not page.is_visible(".facets")
+    assert not page.is_visible("header.top")
+    assert page.is_visible("table.items")
