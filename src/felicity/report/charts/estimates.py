@@ -52,14 +52,18 @@ def chart_estimates(
     )
     dots = base.mark_circle(size=95, opacity=1, color=LIGHT["accent"]).encode(x=x, y=y)
     size = {"width": canvas.width - left - 40, "height": STEP * len(rows)}
-    named = plot([{"value": value, "word": name} for name, value in marked.items()])
-    beyond = [
-        named.mark_rule(color=LIGHT["bad"], strokeWidth=1.5).encode(x=x),
-        named.mark_text(color=LIGHT["bad"], fontSize=12, y=-10).encode(x=x, text=alt.Text("word:N")),
-    ]
+    beyond = []
+    for place, (name, value) in enumerate(marked.items()):
+        line = plot([{"value": value, "word": name}])
+        # Names of neighbouring lines stand above one another.
+        look = {"color": LIGHT["bad"], "fontSize": 12, "y": -10 - 13 * (place % 2)}
+        beyond += [
+            line.mark_rule(color=LIGHT["bad"], strokeWidth=1.5).encode(x=x),
+            line.mark_text(**look).encode(x=x, text=alt.Text("word:N")),
+        ]
     return finish(
-        alt.layer(zero, *(beyond if marked else ()), bars, dots).properties(**size),
-        margins={"left": left, "right": 40, "top": 28 if marked else 10, "bottom": 54 if axis else 34},
+        alt.layer(zero, *beyond, bars, dots).properties(**size),
+        margins={"left": left, "right": 40, "top": 40 if marked else 10, "bottom": 54 if axis else 34},
         title=title,
         subtitle=subtitle,
     )

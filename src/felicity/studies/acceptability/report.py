@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from felicity.report import Extra, Figure, count, decimal, signed, write_sections
+from felicity.report import Extra, Figure, count, counted, decimal, signed, write_sections
 from felicity.report.charts import (
     Cell as Box,
 )
@@ -53,7 +53,7 @@ def write_acceptability_report(study: AcceptabilityStudy, folder: Path) -> Path:
         eyebrow="felicity acceptability",
         title="Acceptability in context",
         subject=study.ratings.name,
-        meta=f"{count(sentences)} sentences, {count(study.models.height)} models; settings "
+        meta=f"{counted(sentences, 'sentence')}, {counted(study.models.height, 'model')}; settings "
         + ", ".join(f"{label_setting(name)} ({name})" for name in study.ratings.settings),
     )
 
@@ -90,7 +90,7 @@ def _table(study: AcceptabilityStudy) -> Extra:
                 if cell
             ]
         for bound in study.ceilings.filter(setting=setting).iter_rows(named=True):
-            interval = f"{decimal(bound['r'], 3)} ({decimal(bound['low'], 3)}–{decimal(bound['high'], 3)})"
+            interval = f"{decimal(bound['r'], 3)} ({decimal(bound['low'])}–{decimal(bound['high'])})"
             rows.append(
                 (label_setting(setting), bound["bound"], "people", interval, *[""] * (len(measures) - 1))
             )
@@ -100,7 +100,12 @@ def _table(study: AcceptabilityStudy) -> Extra:
         subtitle=f"{study.ratings.name}: ratings, model and model context by measure",
         label="Heat map of the correlations in the table below.",
         chart=partial(
-            chart_matrix, boxes, row_title="ratings · model · context", column_title="measure", unit="r"
+            chart_matrix,
+            boxes,
+            row_title="ratings, model",
+            column_title="measure",
+            unit="r",
+            diverging=any(box.value < 0 for box in boxes),
         ),
     )
     return Extra(
@@ -125,7 +130,7 @@ def _cell(cell: dict[str, Any] | None) -> str:
     if cell is None:
         return "–"
     marks = ("*" if cell["best_measure"] else "") + ("†" if cell["best_model"] else "")
-    return f"{decimal(cell['r'], 3)}{marks} ({decimal(cell['low'], 3)}–{decimal(cell['high'], 3)})"
+    return f"{decimal(cell['r'], 3)}{marks} ({decimal(cell['low'])}–{decimal(cell['high'])})"
 
 
 def _ceilings(study: AcceptabilityStudy) -> Extra:
