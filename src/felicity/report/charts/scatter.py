@@ -138,6 +138,8 @@ def chart_scatter(
     """
     import altair as alt
 
+    if canvas.narrow:  # a phone has no pointer to hold over a dot
+        dots = [dot._replace(hover="") for dot in dots]
     panels = list(dict.fromkeys(dot.panel for dot in dots))
     series = list(dict.fromkeys(dot.series for dot in dots))
     chosen = choose_looks(series, looks)

@@ -138,24 +138,24 @@ def compare_cells(vectors: Vectors, ratings: RatedSentences) -> pl.DataFrame:
     """Rows of TESTS: does one measure, model or context correlate more strongly than another?
 
     Cells that differ in one respect only are compared by Williams' t and Steiger's Z; p of Williams' test is
-    adjusted over all comparisons of one kind with one setting (Holm, Benjamini and Hochberg). Two cells with
-    the same values have no p.
+    adjusted (Holm; Benjamini and Hochberg) over all comparisons of measures, or of contexts, of one model
+    with one setting, and over all comparisons of models with one setting. Two cells with the same values
+    have no p.
     """
     rows: list[dict[str, Any]] = []
+    families: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for kind, same in _KINDS.items():
         for setting in ratings.settings:
             target = ratings.mean(setting)
-            tested = [
-                _compare(kind, setting, target, first, second, vectors)
-                for first, second in _pairs(vectors, same)
-            ]
-            known = [row for row in tested if row["p"] is not None]
-            p = [row["p"] for row in known]
-            for row, holm, bh in zip(
-                known, adjust_holm(p) if p else (), adjust_bh(p) if p else (), strict=True
-            ):
-                row |= {"p_holm": float(holm), "p_bh": float(bh)}
-            rows += tested
+            for first, second in _pairs(vectors, same):
+                row = _compare(kind, setting, target, first, second, vectors)
+                rows.append(row)
+                if row["p"] is not None:
+                    families.setdefault((kind, setting, row.get("model", "")), []).append(row)
+    for family in families.values():
+        p = [row["p"] for row in family]
+        for row, holm, bh in zip(family, adjust_holm(p), adjust_bh(p), strict=True):
+            row |= {"p_holm": float(holm), "p_bh": float(bh)}
     return pl.DataFrame(rows, schema=TESTS)
 
 

@@ -203,8 +203,8 @@ def _tests(study: AcceptabilityStudy) -> Extra | None:
         name="tests",
         title="Does one beat another?",
         lede="Williams' t of two dependent correlations with the same ratings, for cells that differ in one "
-        "respect; p "
-        "also adjusted (Holm) over all comparisons of the kind with these ratings; Steiger's Z beside it.",
+        "respect; p also adjusted (Holm) over the comparisons of one model (of measures, or of contexts) or "
+        "of all models with the same ratings; Steiger's Z beside it.",
         columns=("Compares", "Ratings", "Of", "First – second", "r", "r", "t", "p", "p, Holm", "p, Steiger"),
         rows=tuple(rows),
         names=4,
