@@ -30,6 +30,7 @@ from felicity.studies.acceptability.scoring import build_stimuli
 
 TOLERANCE = 1e-2  # nats on the sum over a sentence
 BATCHES = (4, 8, 16, 32)
+PROBE = 24  # requests on which minicons' best batch is found
 TARGET = 2.0
 # As minicons scores: a begin token only without a context, the context's tokens counted.
 POLICY = Policy(bos="alone", seam="count")
@@ -63,7 +64,7 @@ def compare(folder: Path, chosen: argparse.Namespace) -> str:
     peer = None if chosen.without_peers else open_minicons(resolve_source(chosen.model).folder)
     batch = 0
     if peer is not None:
-        first = build_stimuli(read_ratings(str(parts[0])))
+        first = build_stimuli(read_ratings(str(parts[0]))).sample(PROBE, seed=0)
         batch = min(BATCHES, key=lambda size: timed(lambda: score_minicons(peer, first, size))[0])
     spent, ratios, apart, texts = np.zeros(2), [], 0.0, 0
     for number, part in enumerate(parts):

@@ -63,7 +63,7 @@ def round_trip(
     """Degrade sentences by translating them into other languages and back (Lau et al. 2020).
 
     Debian's Apertium translates unless --command or --model names another translator; its languages spa,
-    cat, gl and eo do more and more damage. Sentences that come back unchanged are dropped and counted. The
+    cat, gl and eo damage sentences to different degrees. Sentences that come back unchanged are dropped and counted. The
     table is one of `felicity rate new --from` and of `felicity acceptability`; beside it, a .json file
     records translator, versions, routes and seeds.
 
@@ -71,8 +71,8 @@ def round_trip(
     Examples:
       felicity stimuli round-trip originals.txt --through spa,cat -o degraded.csv
       felicity stimuli round-trip corpus.txt --documents 100 --through spa,gl --balance 20 -o stimuli.csv
-      felicity stimuli round-trip originals.txt -m openai:my-model --home English --through German -o
-      degraded.csv felicity rate new my-study --from degraded.csv
+      felicity stimuli round-trip originals.txt -m openai:MODEL --home English --through German -o new.csv
+      felicity rate new my-study --from degraded.csv
     """
     from felicity.core.errors import BadInput
     from felicity.stimuli.round_trip import parse_routes
