@@ -40,6 +40,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/precision.py
 	$(BIN)/python benchmarks/masked.py --bfloat16
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/acceptability.py
 	$(BIN)/python benchmarks/pairs.py
 	$(BIN)/python benchmarks/rating.py --limit 100
 	$(BIN)/python benchmarks/explore.py

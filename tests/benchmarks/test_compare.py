@@ -3,9 +3,12 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import make_tiny_model
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "compare.py"
 
@@ -18,3 +21,17 @@ def test_a_smoke_run_scores_every_work(tmp_path: Path) -> None:
     rounds = [json.loads(line) for line in done.stdout.splitlines()]
     assert [each["work"] for each in rounds] == ["blimp", "blimp whole", "one context", "sweep", "study"]
     assert all(each["felicity"] > 0 for each in rounds)
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_the_acceptability_benchmark_carries_out_its_study(
+    published: Callable[[str], Path], tmp_path: Path
+) -> None:
+    published("lau2020")
+    model = make_tiny_model(tmp_path / "tiny", seed=1, window=2048)
+    script = SCRIPT.with_name("acceptability.py")
+    command = [sys.executable, str(script), "--without-peers", "--sentences", "8", "--parts", "2"]
+    done = subprocess.run([*command, "--model", str(model)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "24 requests" in done.stdout

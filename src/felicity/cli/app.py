@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from felicity.cli import cache, data, measures, models, rate, stimuli, train
+from felicity.cli.acceptability import acceptability
 from felicity.cli.bias import bias
 from felicity.cli.cloze import cloze
 from felicity.cli.compare import compare
@@ -55,7 +56,7 @@ app = typer.Typer(
 )
 COMMANDS = {
     SCORE: (judge, surprisal, run, fill, generate),
-    STUDIES: (context, cloze, bias, replay, reproduce),
+    STUDIES: (context, acceptability, cloze, bias, replay, reproduce),
     STATISTICS: (compare, fit, power, plot),
     RESULTS: (report, explore, export),
     SETUP: (count,),

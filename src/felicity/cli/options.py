@@ -29,7 +29,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progress nor advice.")]
 Unit = Annotated[str, typer.Option(help="Print nats or bits.")]
 Bos = Annotated[
-    str | None, typer.Option(help="Begin token: auto, none, tokenizer, or a token.  [default: auto]")
+    str | None, typer.Option(help="Begin token: auto, none, tokenizer, alone, or a token.  [default: auto]")
 ]
 Eos = Annotated[str | None, typer.Option(help="End token to score: none, auto, or a token.  [default: none]")]
 Join = Annotated[str | None, typer.Option(help="Separator of context and text.  [default: a space]")]
@@ -38,7 +38,9 @@ Overflow = Annotated[
     typer.Option(help="Inputs longer than the window: error, or drop old context.  [default: error]"),
 ]
 Casing = Annotated[str | None, typer.Option(help="Casing: keep or lower.  [default: keep]")]
-Compat = Annotated[str | None, typer.Option(help="Reproduce another program's numbers exactly: minicons.")]
+Compat = Annotated[
+    str | None, typer.Option(help="Reproduce another program's numbers exactly: minicons or lau2020.")
+]
 PolicyFields = Annotated[
     list[str] | None,
     typer.Option(

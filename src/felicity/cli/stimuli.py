@@ -8,9 +8,10 @@ from felicity.cli.stimuli_extend import extend
 from felicity.cli.stimuli_pairs import pairs
 from felicity.cli.stimuli_repair import repair
 from felicity.cli.stimuli_review import review
+from felicity.cli.stimuli_round_trip import round_trip
 from felicity.cli.stimuli_template import template
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make stimuli, review them, check them.")
-for command in (pairs, repair, template, extend, review, check):
+for command in (pairs, repair, template, extend, round_trip, review, check):
     app.command(cls=SectionedCommand)(command)
 app.add_typer(log_app, name="log")

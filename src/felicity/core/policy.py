@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from felicity.core.errors import FelicityError, UnknownName
 from felicity.core.ids import fingerprint
 
-Seam = Literal["offsets", "count"]
+Seam = Literal["offsets", "count", "apart"]
 First = Literal["skip", "refuse"]
 Casing = Literal["keep", "lower"]
 Overflow = Literal["error", "drop"]
@@ -32,9 +32,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 # Special values of bos, eos and lead, instead of a token or text; case does not matter.
-TOKEN_WORDS = ("auto", "none", "tokenizer")
+TOKEN_WORDS = ("auto", "none", "tokenizer", "alone")
 # Prefix for an ordinary token of the vocabulary, so that a typo is not taken for one.
 ORDINARY = "token:"
+# Prefix under which the begin token of `alone` is recorded.
+ALONE = "alone:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +44,14 @@ class Policy:
     """The scoring policy of a run.
 
     bos: what precedes the text. `auto` is the tokenizer's begin token, else its end token, else
-        nothing; `none` is nothing; `tokenizer` is whatever the tokenizer adds; anything else is that
-        special token, or with `token:X` the ordinary token X. There are never two begin tokens.
+        nothing; `none` is nothing; `tokenizer` is whatever the tokenizer adds; `alone` is the token of
+        `auto`, only before texts without a context; anything else is that special token, or with
+        `token:X` the ordinary token X. There are never two begin tokens.
     eos: `none`; `auto` appends the end token and scores it; anything else is that token.
     join: what separates a context from the text.
     seam: how the text's tokens are found after a context: by character `offsets` in the joint
-        tokenization, or by the token `count` of the context alone, as minicons does.
+        tokenization, or by the token `count` of the context alone, as minicons does; with `apart`,
+        context and text are tokenized separately and nothing, not even `join`, stands between them.
     first: a first token with nothing before it cannot be scored: `skip` leaves it out of every sum and
         counts it in the audit, `refuse` raises an error.
     casing: `keep`, or `lower` before tokenizing.
@@ -120,4 +124,5 @@ class Policy:
 
 COMPAT: dict[str, Policy] = {
     "minicons": Policy(bos="tokenizer", join=" ", seam="count", pll="original"),
+    "lau2020": Policy(bos="alone", seam="apart", pll="original"),
 }

@@ -14,6 +14,7 @@ from .locate import get_copy as get_copy
 from .locate import keep_copy as keep_copy
 from .pairs import Columns as Columns
 from .pairs import is_long as is_long
+from .rows import LEFT_OUT as LEFT_OUT
 from .suites import read_old_suite as read_old_suite
 from .suites import write_suite as write_suite
 from .tables import Table as Table

@@ -8,6 +8,7 @@ from .sections import Extra as Extra
 from .sections import Figure as Figure
 from .wording import MISSING as MISSING
 from .wording import count as count
+from .wording import counted as counted
 from .wording import decimal as decimal
 from .wording import percent as percent
 from .wording import signed as signed

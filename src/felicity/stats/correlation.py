@@ -6,7 +6,7 @@ if they share none, Steiger's Z uses all six correlations.
 Reference: Steiger (1980), Psychological Bulletin 87.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -14,10 +14,10 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput, NotPossible, UnknownName
-from felicity.stats.frames import Vector, numbers
+from felicity.stats.bootstrap import count_draws
+from felicity.stats.frames import Values, Vector, numbers
 
 Method = Literal["pearson", "spearman", "kendall", "point_biserial"]
-Values = Sequence[float] | pl.Series | Vector
 
 TESTS: dict[str, Callable[[Vector, Vector], tuple[float, float]]] = {
     "pearson": stats.pearsonr,
@@ -115,12 +115,11 @@ def _root_reliability(x: float, y: float) -> float:
 def _bootstrap_interval(
     a: Vector, b: Vector, r: float, method: str, level: float, draws: int, seed: int
 ) -> tuple[float, float]:
-    rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(draws):
-        rows = rng.integers(0, len(a), len(a))
-        if np.ptp(a[rows]) > 0 and np.ptp(b[rows]) > 0:
-            found.append(_coefficient(a[rows], b[rows], method))
+    found = (
+        _draw_pearson(a, b, draws, seed)
+        if method in ("pearson", "point_biserial")
+        else _draw_ranks(a, b, method, draws, seed)
+    )
     if len(found) < draws / 2:
         raise NotPossible("Most bootstrap samples are constant; there are too few distinct values.")
     values = np.sort(found)
@@ -132,14 +131,30 @@ def _bootstrap_interval(
     return float(low), float(high)
 
 
-def _coefficient(a: Vector, b: Vector, method: str) -> float:
-    """The coefficient alone, without the test, which a bootstrap does not need."""
-    if method == "kendall":
-        return float(stats.kendalltau(a, b)[0])
-    if method == "spearman":
-        a, b = stats.rankdata(a), stats.rankdata(b)
-    a, b = a - a.mean(), b - b.mean()
-    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
+def _draw_pearson(a: Vector, b: Vector, draws: int, seed: int) -> Vector:
+    """Pearson's r of every bootstrap sample that is not constant, from how often each pair is in it."""
+    times = count_draws(len(a), seed=seed, draws=draws) / len(a)
+    a, b = (a - a.mean()) / a.std(), (b - b.mean()) / b.std()
+    mean_a, mean_b = times @ a, times @ b
+    spread = (times @ a**2 - mean_a**2) * (times @ b**2 - mean_b**2)
+    # A constant sample has no spread but for rounding.
+    varied = spread > 1e-20
+    return np.asarray((times @ (a * b) - mean_a * mean_b)[varied] / np.sqrt(spread[varied]))
+
+
+def _draw_ranks(a: Vector, b: Vector, method: str, draws: int, seed: int) -> Vector:
+    """Spearman's or Kendall's coefficient of every bootstrap sample that is not constant."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(draws):
+        rows = rng.integers(0, len(a), len(a))
+        x, y = a[rows], b[rows]
+        if np.ptp(x) > 0 and np.ptp(y) > 0:
+            if method == "kendall":
+                found.append(float(stats.kendalltau(x, y)[0]))
+            else:
+                found.append(float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1]))
+    return np.array(found)
 
 
 def compare_correlations(target: Values, first: Values, second: Values) -> pl.DataFrame:

@@ -10,8 +10,8 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.correlation import Values, check_pairs
-from felicity.stats.frames import Frame, Vector, as_polars
+from felicity.stats.correlation import check_pairs
+from felicity.stats.frames import Frame, Values, Vector, as_polars
 from felicity.stats.generalized import GeneralizedRegression, describe_generalized, fit_clm, fit_glm
 from felicity.stats.mixed import (
     Coder,

@@ -18,6 +18,7 @@ Frame = Any
 """A polars or a pandas frame; pandas is never imported here."""
 
 Vector = npt.NDArray[np.float64]
+Values = Sequence[float] | pl.Series | Vector
 Codes = npt.NDArray[np.int64]
 P = ParamSpec("P")
 R = TypeVar("R")

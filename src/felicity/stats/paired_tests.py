@@ -10,8 +10,7 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.correlation import Values
-from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, numbers
+from felicity.stats.frames import Codes, Frame, Values, Vector, as_polars, column, numbers
 
 Ties = Literal["wrong", "half", "drop"]
 ENUMERATE_UP_TO = 16

@@ -23,7 +23,7 @@ CLEANED = "cleaned"
 def one_against_rest(
     ratings: Sequence[Sequence[float]], *, trials: int = 1_000, seed: int = 0, method: Method = "pearson"
 ) -> pl.DataFrame:
-    """UB1: one row with the mean correlation, its SD over trials, items and trials.
+    """UB1: one row with the mean correlation, its SD over trials, items, trials, and 95% of the trials.
 
     ratings: the ratings of each item. Raises BadInput if an item has fewer than two.
     """
@@ -41,7 +41,7 @@ def one_against_rest(
 def half_against_half(
     ratings: Sequence[Sequence[float]], *, trials: int = 1_000, seed: int = 0, method: Method = "pearson"
 ) -> pl.DataFrame:
-    """UB2: one row with the mean correlation of random halves, its SD over trials, items and trials.
+    """UB2: one row with the mean correlation of random halves, and the further columns of UB1.
 
     With an odd number of ratings the second half is larger by one.
     """
@@ -123,9 +123,10 @@ def _correlation(a: Vector, b: Vector, method: Method) -> float:
 
 
 def _summary(found: list[float], items: int) -> pl.DataFrame:
-    return pl.DataFrame(
-        [{"r": float(np.mean(found)), "sd": float(np.std(found)), "items": items, "trials": len(found)}]
-    )
+    low, high = np.quantile(found, (0.025, 0.975))
+    mean, sd = float(np.mean(found)), float(np.std(found))
+    row = {"r": mean, "sd": sd, "items": items, "trials": len(found), "low": float(low), "high": float(high)}
+    return pl.DataFrame([row])
 
 
 def ratings_by_item(frame: Frame, *, item: str = "item", rating: str = "rating") -> list[list[float]]:

@@ -210,13 +210,12 @@ class CausalEngine:
         is_unknown = encoded.own & (encoded.ids == (-1 if unknown is None else unknown))
         if self.encoder.policy.eos != "none":
             is_unknown[encoded.bounds[1:] - 1] = False
-        before = int(self.encoder.policy.bos not in ("none", "tokenizer"))
         columns = {
             "n_tokens": n_own,
             "n_unscored": n_own - encoded.count(encoded.wanted),
             "n_across": encoded.n_across,
             "n_unknown": encoded.count(is_unknown),
-            "n_context": encoded.lengths - n_own - before,
+            "n_context": encoded.lengths - n_own - self.encoder.count_begins(encoded),
             "n_dropped": encoded.n_dropped,
             "n_over": np.maximum(encoded.lengths - self.encoder.window, 0),
         }

@@ -95,7 +95,7 @@ def encode_prompt(encoder: Encoder, text: str, *, name: str) -> list[int]:
     elif encoder.policy.bos in ("none", "tokenizer"):
         ids = list(encoder.tokenizer("", add_special_tokens=encoder.policy.bos == "tokenizer")["input_ids"])
     else:
-        ids = [encoder.tokenizer.convert_tokens_to_ids(encoder.policy.bos)]
+        ids = [] if encoder.begin is None else [encoder.begin]
     if not ids:
         raise NotPossible(f"'{name}' needs a text or a begin token to start from; give one with --bos.")
     if len(ids) > encoder.window:

@@ -193,7 +193,7 @@ def build_masked_encoder(tokenizer: Any, policy: Policy, *, window: int, name: s
 
     Raises NotPossible if the policy asks for other special tokens or there is no mask token.
     """
-    if policy.bos not in ("auto", "tokenizer") or policy.eos != "none":
+    if policy.bos not in ("auto", "tokenizer", "alone") or policy.eos != "none":
         raise NotPossible(
             f"'{name}' is a masked model, which reads a text between its tokenizer's own special tokens; "
             "omit --bos and --eos."

@@ -30,7 +30,8 @@ def build_xlnet_encoder(tokenizer: Any, policy: Policy, *, window: int, name: st
             f"'{name}' is an XLNet, whose tokenizer adds nothing before a text; use --bos auto."
         )
     begin = policy.bos
-    if begin == "auto":
+    # The text before everything else ends here, whether a context follows or not.
+    if begin in ("auto", "alone"):
         begin = DOCUMENT_END if DOCUMENT_END in tokenizer.get_vocab() else "none"
     order = "both" if policy.order == "auto" else policy.order
     pll = "auto" if order == "left" else "word_l2r" if policy.pll == "auto" else policy.pll

@@ -165,8 +165,10 @@ def build_info(
     )
 
 
-def build_encodings(encoded: Encoded, tokenizer: Any, *, window: int, before: int = 0) -> pl.DataFrame:
-    """Rows of ENCODINGS; the first `before` tokens of every sequence are neither context nor text."""
+def build_encodings(
+    encoded: Encoded, tokenizer: Any, *, window: int, before: int | np.ndarray = 0
+) -> pl.DataFrame:
+    """Rows of ENCODINGS; the first `before` tokens of a sequence are neither context nor text."""
     n_own = encoded.count(encoded.own)
     unknown = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
     added = np.isin(encoded.ids, tokenizer.all_special_ids) & ~encoded.own

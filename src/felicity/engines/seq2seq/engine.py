@@ -99,7 +99,7 @@ class Seq2SeqEngine:
     def encoder(self) -> Encoder:
         """The tokenizer under the policy; its leading special token goes before the decoder's text."""
         tokenizer, name = self._tokenizer, self._source.name
-        if self._policy.bos not in ("auto", "tokenizer"):
+        if self._policy.bos not in ("auto", "tokenizer", "alone"):
             raise NotPossible(
                 f"'{name}' is an encoder-decoder, whose decoder has its own begin token; omit --bos."
             )

@@ -40,10 +40,10 @@ FORCED = Dialect(method="forced")
 
 def count_tokens(encoded: Encoded, encoder: Encoder) -> pl.DataFrame:
     """One row of ENCODINGS per prompt."""
-    tokenizer, begin = encoder.tokenizer, encoder.policy.bos
-    named = begin not in ("none", "tokenizer")
-    before = named and tokenizer.convert_tokens_to_ids(begin) not in tokenizer.all_special_ids
-    return build_encodings(encoded, tokenizer, window=encoder.window, before=int(before))
+    tokenizer = encoder.tokenizer
+    counted = encoder.begin in tokenizer.all_special_ids
+    before = 0 if counted else encoder.count_begins(encoded)
+    return build_encodings(encoded, tokenizer, window=encoder.window, before=before)
 
 
 def unknown_encodings(prompts: pl.DataFrame) -> pl.DataFrame:

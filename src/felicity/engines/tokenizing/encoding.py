@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible
-from felicity.core.policy import ORDINARY, Policy
-from felicity.engines.tokenizing.splicing import Rows, split_sentences, tokenize_after
+from felicity.core.policy import ALONE, ORDINARY, Policy
+from felicity.engines.tokenizing.splicing import Rows, split_sentences, tokenize_after, tokenize_apart
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,12 @@ class Encoder:
     def _encode(
         self, requests: list[str], contexts: list[str], texts: list[str], dropped: np.ndarray
     ) -> Encoded:
-        join = self.policy.join
-        flat = tokenize_after(
-            self.tokenizer, contexts, join, texts, words=self.words, itself=self.policy.bos == "tokenizer"
-        )
+        apart, itself = self.policy.seam == "apart", self.policy.bos == "tokenizer"
+        join = "" if apart else self.policy.join
+        if apart:
+            flat = tokenize_apart(self.tokenizer, contexts, texts, words=self.words, itself=itself)
+        else:
+            flat = tokenize_after(self.tokenizer, contexts, join, texts, words=self.words, itself=itself)
         row = flat.row
         context_ends = np.array([len(c) for c in contexts], dtype=np.int64)
         text_starts = np.array([len(c + join) if c else 0 for c in contexts], dtype=np.int64)
@@ -142,11 +144,14 @@ class Encoder:
         across = own & (flat.span[:, 0] < context_ends[row])
         start = np.clip(flat.span[:, 0] - text_starts[row], 0, None)
         end = np.clip(flat.span[:, 1] - text_starts[row], 0, (text_ends - text_starts)[row])
-        return self._assemble(requests, flat, own, across, start, end, dropped)
+        bare = np.array([not context for context in contexts], dtype=bool)
+        return self._assemble(requests, flat, own, across, start, end, dropped, bare)
 
     def _own(self, flat: Rows, contexts: list[str], text_starts: np.ndarray) -> np.ndarray:
         """Which tokens belong to the text: those with a character of it."""
         row = flat.row
+        if flat.own is not None:
+            return flat.own
         if self.policy.seam == "offsets":
             return np.asarray((flat.span[:, 1] > text_starts[row]) & ~flat.special)
         # minicons counts the context's tokens, tokenized alone, and takes all later ones. What a masked
@@ -170,23 +175,28 @@ class Encoder:
         start: np.ndarray,
         end: np.ndarray,
         dropped: np.ndarray,
+        bare: np.ndarray,
     ) -> Encoded:
-        """Add begin and end tokens, and mark what is scored: all of the text except a first token alone."""
+        """Add begin and end tokens, and mark what is scored: all of the text except a first token alone.
+
+        bare: which texts have no context.
+        """
         counts = flat.counts
-        begin = self._token(self.policy.bos)
+        begin = self.begin
         finish = self._token(self.policy.eos)
-        before, after = int(begin is not None), int(finish is not None)
+        begun = bare if self.policy.bos.startswith(ALONE) else np.ones_like(bare)
+        before, after = begun.astype(np.int64) * (begin is not None), int(finish is not None)
         sizes = counts + before + after
         bounds = np.concatenate([[0], np.cumsum(sizes)])
-        place = (
-            np.arange(counts.sum()) + before + np.repeat(np.arange(len(counts)) * (before + after), counts)
+        place = np.arange(counts.sum()) + np.repeat(
+            np.cumsum(before) + np.arange(len(counts)) * after, counts
         )
         total = int(bounds[-1])
         ids = np.zeros(total, dtype=np.int64)
         marked, starts, ends = np.zeros(total, bool), np.zeros(total, np.uint32), np.zeros(total, np.uint32)
         ids[place], marked[place], starts[place], ends[place] = flat.ids, own, start, end
         if begin is not None:
-            ids[bounds[:-1]] = begin
+            ids[bounds[:-1][begun]] = begin
         if finish is not None:
             last = bounds[1:] - 1
             ids[last], marked[last] = finish, True
@@ -202,6 +212,18 @@ class Encoder:
         encoded = Encoded(requests, ids, bounds, marked, wanted, starts, ends, n_across, dropped, word)
         self._check(encoded)
         return encoded
+
+    @property
+    def begin(self) -> int | None:
+        """The begin token that is added here, if any."""
+        return self._token(self.policy.bos.removeprefix(ALONE))
+
+    def count_begins(self, encoded: Encoded) -> np.ndarray:
+        """1 for each sequence that starts with the begin token added here, else 0."""
+        if self.begin is None or not len(encoded.ids):
+            return np.zeros(len(encoded), dtype=np.int64)
+        first = np.minimum(encoded.bounds[:-1], len(encoded.ids) - 1)
+        return np.asarray((encoded.ids[first] == self.begin) & ~encoded.own[first]).astype(np.int64)
 
     def _token(self, name: str) -> int | None:
         if name in ("none", "tokenizer"):
@@ -224,8 +246,9 @@ class Encoder:
 
 
 def _resolve(choice: str, tokenizer: Any, candidates: tuple[str | None, ...], name: str) -> str:
-    if choice == "auto":
-        return next((str(token) for token in candidates if token is not None), "none")
+    if choice in ("auto", "alone"):
+        found = next((str(token) for token in candidates if token is not None), "none")
+        return f"{ALONE}{found}" if choice == "alone" and found != "none" else found
     if choice in ("none", "tokenizer"):
         return choice
     token = choice.removeprefix(ORDINARY)

@@ -41,13 +41,17 @@ def split_sentences(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Rows:
-    """Tokens of several texts, flat. Spans are characters; `word` numbers a text's words, if requested."""
+    """Tokens of several texts, flat. Spans are characters; `word` numbers a text's words, if requested.
+
+    own: which tokens are the text's and not its context's, where this is known from the start.
+    """
 
     ids: np.ndarray
     span: np.ndarray
     special: np.ndarray
     counts: np.ndarray
     word: np.ndarray | None = None
+    own: np.ndarray | None = None
 
     @property
     def row(self) -> np.ndarray:
@@ -86,6 +90,44 @@ def tokenize_after(
     return Rows(ids, np.concatenate([span for _, span in parts]), np.zeros(len(ids), dtype=bool), counts)
 
 
+def tokenize_apart(
+    tokenizer: Any, contexts: Sequence[str], texts: Sequence[str], *, words: bool, itself: bool
+) -> Rows:
+    """Each context and its text tokenized separately, the tokens of one after those of the other.
+
+    Spans are those of the two texts put together without a separator. With `itself` the special tokens that
+    the tokenizer adds to a text are put around both.
+    """
+    before = tokenize(tokenizer, [context for context in contexts if context], words=words)
+    after = tokenize(tokenizer, texts, words=words, itself=itself)
+    heads = iter(np.split(np.arange(len(before.ids)), np.cumsum(before.counts)[:-1]))
+    tails = np.split(np.arange(len(after.ids)), np.cumsum(after.counts)[:-1])
+    ids, spans, special, own, numbers, counts = [], [], [], [], [], []
+    for context, tail in zip(contexts, tails, strict=True):
+        head = next(heads) if context else np.empty(0, dtype=np.int64)
+        # Special tokens in front of the text stay in front of everything.
+        front = int(np.argmin(after.special[tail])) if len(tail) else 0
+        parts = (tail[:front], tail[front:])
+        shift = len(context)
+        ids += [after.ids[parts[0]], before.ids[head], after.ids[parts[1]]]
+        spans += [after.span[parts[0]], before.span[head], after.span[parts[1]] + shift]
+        special += [after.special[parts[0]], np.zeros(len(head), dtype=bool), after.special[parts[1]]]
+        own += [np.zeros(front + len(head), dtype=bool), ~after.special[parts[1]]]
+        if before.word is not None and after.word is not None:
+            first = int(before.word[head].max(initial=-1)) + 1
+            later = after.word[parts[1]]
+            numbers += [after.word[parts[0]], before.word[head], np.where(later < 0, -1, later + first)]
+        counts.append(len(head) + len(tail))
+    return Rows(
+        ids=np.concatenate(ids),
+        span=np.concatenate(spans),
+        special=np.concatenate(special),
+        counts=np.array(counts, dtype=np.int64),
+        word=np.concatenate(numbers) if words else None,
+        own=np.concatenate(own),
+    )
+
+
 def works_within_words(tokenizer: Any) -> bool:
     """Whether every token lies within one pre-tokenized word."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
@@ -100,7 +142,8 @@ def tokenize(tokenizer: Any, texts: Sequence[str], *, words: bool = False, itsel
     """Every text, tokenized as a whole."""
     if not texts:
         nothing = np.empty(0, dtype=np.int64)
-        return Rows(nothing, nothing.reshape(0, 2), nothing.astype(bool), nothing)
+        numbers = nothing if words else None
+        return Rows(nothing, nothing.reshape(0, 2), nothing.astype(bool), nothing, numbers)
     output = tokenizer(
         list(texts),
         add_special_tokens=itself,

@@ -37,6 +37,10 @@ HEADER = re.compile(r"<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>")
 BACKGROUND = re.compile(r"^(<svg [^>]*>)<rect [^>]*/>")
 FONTS = re.compile(r' font-family="[^"]*"')
 EMPTY_PATHS = re.compile(r'<path [^>]*d=""[^>]*/>|<path class="background"[^>]*d="M0,0h0v0h0Z"[^>]*/>')
+# A mark with a description becomes one whose description is shown on hover.
+DESCRIBED = re.compile(
+    r'<path aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="circle" ([^>]*)/>'
+)
 TITLE_HEIGHT = 62.0
 EDGE = 24.0
 
@@ -82,6 +86,7 @@ def draw_inline(spec: Spec, *, label: str, kind: str) -> str:
     opening = f'<svg class="figure {kind}" role="img" aria-label="{escape(label)}"'
     svg = HEADER.sub(lambda found: f"{opening} {found[1]}>", svg, count=1)
     svg = EMPTY_PATHS.sub("", FONTS.sub("", svg))
+    svg = DESCRIBED.sub(r"<path \2><title>\1</title></path>", svg)
     for role, colour in LIGHT.items():
         svg = svg.replace(f'"{colour}"', f'"var(--{role})"')
     return svg

@@ -1,6 +1,6 @@
 """Estimates with their intervals around zero: coefficients of a model, differences between runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,13 +24,21 @@ class Estimate:
 
 
 def chart_estimates(
-    rows: Sequence[Estimate], *, canvas: Canvas = SLIDE, title: str = "", subtitle: str = "", axis: str = ""
+    rows: Sequence[Estimate],
+    *,
+    canvas: Canvas = SLIDE,
+    title: str = "",
+    subtitle: str = "",
+    axis: str = "",
+    levels: Mapping[str, float] | None = None,
 ) -> Spec:
-    """A dot and a bar per row, a dashed line at zero."""
+    """A dot and a bar per row, a dashed line at zero; `levels` are further lines with their names above."""
     import altair as alt
 
     left = min(24 + NAME_WIDTH * max(len(row.name) for row in rows), 0.5 * canvas.width)
-    low, high = min(0.0, *(row.low for row in rows)), max(0.0, *(row.high for row in rows))
+    marked = dict(levels or {})
+    low = min(0.0, *(row.low for row in rows), *marked.values())
+    high = max(0.0, *(row.high for row in rows), *marked.values())
     room = 0.04 * (high - low or 1.0)
     x = alt.X(
         "value:Q", scale=alt.Scale(domain=[low - room, high + room], nice=False), axis=alt.Axis(title=axis)
@@ -44,9 +52,18 @@ def chart_estimates(
     )
     dots = base.mark_circle(size=95, opacity=1, color=LIGHT["accent"]).encode(x=x, y=y)
     size = {"width": canvas.width - left - 40, "height": STEP * len(rows)}
+    beyond = []
+    for place, (name, value) in enumerate(marked.items()):
+        line = plot([{"value": value, "word": name}])
+        # Names of neighbouring lines stand above one another.
+        look = {"color": LIGHT["bad"], "fontSize": 12, "y": -10 - 13 * (place % 2)}
+        beyond += [
+            line.mark_rule(color=LIGHT["bad"], strokeWidth=1.5).encode(x=x),
+            line.mark_text(**look).encode(x=x, text=alt.Text("word:N")),
+        ]
     return finish(
-        alt.layer(zero, bars, dots).properties(**size),
-        margins={"left": left, "right": 40, "top": 10, "bottom": 54 if axis else 34},
+        alt.layer(zero, *beyond, bars, dots).properties(**size),
+        margins={"left": left, "right": 40, "top": 40 if marked else 10, "bottom": 54 if axis else 34},
         title=title,
         subtitle=subtitle,
     )

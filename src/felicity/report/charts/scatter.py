@@ -108,13 +108,15 @@ def _meet(one: Place, other: Place) -> bool:
 
 
 class Dot(NamedTuple):
-    """One point of a series in a panel; `name` is written beside it if there are few."""
+    """One point of a series in a panel; `name` is written beside it if there are few, `hover` shown on
+    hover."""
 
     panel: str
     series: str
     x: float
     y: float
     name: str = ""
+    hover: str = ""
 
 
 def chart_scatter(
@@ -136,6 +138,8 @@ def chart_scatter(
     """
     import altair as alt
 
+    if canvas.narrow:  # a phone has no pointer to hold over a dot
+        dots = [dot._replace(hover="") for dot in dots]
     panels = list(dict.fromkeys(dot.panel for dot in dots))
     series = list(dict.fromkeys(dot.series for dot in dots))
     chosen = choose_looks(series, looks)
@@ -204,13 +208,20 @@ def _at(dot: Dot, panels: Sequence[str], grid: Grid) -> tuple[float, float]:
 
 
 def _dots(own: Sequence[Dot], panels: Sequence[str], grid: Grid, look: Look) -> list[Any]:
+    import altair as alt
+
     places = [_at(dot, panels, grid) for dot in own]
-    records = [{"x": round(x, 1), "y": round(y, 1)} for x, y in places]
+    named = any(dot.hover for dot in own)
+    records: list[dict[str, Any]] = [
+        {"x": round(x, 1), "y": round(y, 1)} | ({"hover": dot.hover} if named else {})
+        for (x, y), dot in zip(places, own, strict=True)
+    ]
     many = len(own) > MANY * len(panels)
     mark = plot(records).mark_circle(
-        color=LIGHT[look.role], size=10 if many else 40, opacity=0.35 if many else 0.6, aria=False
+        color=LIGHT[look.role], size=10 if many else 40, opacity=0.35 if many else 0.6, aria=named
     )
-    return [mark.encode(**grid.place())]
+    told = {"description": alt.Description("hover:N")} if named else {}
+    return [mark.encode(**grid.place(), **told)]
 
 
 def _fits(own: Sequence[Dot], panels: Sequence[str], grid: Grid, look: Look) -> list[Any]:

@@ -1,0 +1,181 @@
+"""The whole study of acceptability in context beside minicons: SmolLM2, Lau et al.'s sentences, in turns.
+
+    python benchmarks/acceptability.py                  # 250 sentences in three contexts, five parts
+    python benchmarks/acceptability.py --sentences 20   # a quick look
+
+Needs $FELICITY_DATA. felicity carries out the study: 3 contexts, all measures, correlations with intervals,
+tests and tables, everything kept in a run folder, nothing from the cache. minicons only scores the same
+requests, at its best batch size, with sentences of like length together. Each round gives a part of the
+sentences to each program in turn, so that whatever else the machine does falls on both. Before a ratio is
+printed the two must agree on every sum.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import felicity as fe
+import report
+from felicity.core.files import data_folder
+from felicity.core.policy import Policy
+from felicity.engines.sources import resolve_source
+from felicity.engines.tokenizing import count_tokens
+from felicity.measures import write_unigram
+from felicity.studies.acceptability import read_ratings, study_acceptability
+from felicity.studies.acceptability.scoring import build_stimuli
+
+TOLERANCE = 1e-2  # nats on the sum over a sentence
+BATCHES = (4, 8, 16, 32)
+PROBE = 24  # requests on which minicons' best batch is found
+TARGET = 2.0
+# As minicons scores: a begin token only without a context, the context's tokens counted.
+POLICY = Policy(bos="alone", seam="count")
+
+
+def main() -> None:
+    """Print the ratio, and keep it in RESULTS.md."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    options.add_argument("--sentences", type=int, default=250)
+    options.add_argument("--parts", type=int, default=5)
+    options.add_argument("--without-peers", action="store_true", help="felicity alone; writes nothing")
+    options.add_argument("--model", default="smollm2", help="a model folder instead of the default model")
+    chosen = options.parse_args()
+    if data_folder() is None:
+        raise SystemExit("Set FELICITY_DATA to the folder of published data; the ratings are in lau2020/.")
+    with tempfile.TemporaryDirectory() as place:
+        line = compare(Path(place), chosen)
+    print(line)
+    if not chosen.without_peers:
+        report.write_section("Acceptability in context: the whole study, SmolLM2", [f"- {line}"])
+
+
+def compare(folder: Path, chosen: argparse.Namespace) -> str:
+    """Both programs in turns."""
+    import torch
+
+    parts = write_parts(folder, chosen.sentences, chosen.parts)
+    lm = fe.model(chosen.model, policy=POLICY, cache=False)
+    lm.score("It rains.")
+    counts = write_counts(folder, lm, parts)
+    peer = None if chosen.without_peers else open_minicons(resolve_source(chosen.model).folder)
+    batch = 0
+    if peer is not None:
+        first = build_stimuli(read_ratings(str(parts[0]))).sample(PROBE, seed=0)
+        batch = min(BATCHES, key=lambda size: timed(lambda: score_minicons(peer, first, size))[0])
+    spent, ratios, apart, texts = np.zeros(2), [], 0.0, 0
+    for number, part in enumerate(parts):
+        run = folder / f"study-{number}"
+        turns = [0, 1] if number % 2 == 0 else [1, 0]
+        found: dict[int, pl.DataFrame] = {}
+        seconds = np.zeros(2)
+        for turn in turns:
+            if turn == 0:
+                seconds[0], found[0] = timed(lambda part=part, run=run: carry_out(part, run, lm, counts))
+            elif peer is not None:
+                stimuli = build_stimuli(read_ratings(str(part)))
+                seconds[1], found[1] = timed(lambda stimuli=stimuli: score_minicons(peer, stimuli, batch))
+        texts += len(found[0])
+        spent += seconds
+        if 1 in found:
+            ratios.append(seconds[1] / seconds[0])
+            joined = found[0].join(found[1], on=["item", "context"])
+            apart = max(apart, float((joined["value"] - joined["value_right"]).abs().max()))
+    if peer is None:
+        return f"felicity alone: {spent[0]:.1f} s for {texts} requests"
+    if apart > TOLERANCE:
+        raise SystemExit(f"The two differ by {apart:.2g} nats; no ratio.")
+    return (
+        f"{chosen.sentences} sentences x 3 contexts x 5 measures: felicity's whole study {spent[0]:.1f} s, "
+        "minicons' "
+        f"scores alone {spent[1]:.1f} s (its best batch, {batch}), ratio {spent[1] / spent[0]:.2f} "
+        f"({min(ratios):.2f} "
+        f"to {max(ratios):.2f} in {len(parts)} rounds; target {TARGET:g}); sums agree within {apart:.1g} "
+        "nats on "
+        f"{texts} requests; {torch.get_num_threads()} threads"
+    )
+
+
+def write_parts(folder: Path, sentences: int, parts: int) -> list[Path]:
+    """The published sentences with their contexts and ratings, divided evenly."""
+    ratings = read_ratings("lau2020")
+    stimuli = build_stimuli(ratings).rename({"context_text": "context"})
+    items = ratings.sentences["item"].sample(min(sentences, ratings.sentences.height), seed=0).to_list()
+    paths = []
+    for number in range(parts):
+        path = folder / f"part-{number}.csv"
+        own = stimuli.filter(pl.col("item").is_in(items[number::parts]))
+        own.write_csv(path)
+        paths.append(path)
+    return paths
+
+
+def write_counts(folder: Path, lm: fe.Model, parts: list[Path]) -> Path:
+    """Unigram counts of the contexts' tokens: not timed, since minicons has none."""
+    from felicity.engines import open_tokenizer
+
+    texts = [text for path in parts for text in pl.read_csv(path)["context"].drop_nulls()]
+    path = folder / "counts.tsv"
+    write_unigram(count_tokens(open_tokenizer(lm.spec), iter(texts)), path)
+    return path
+
+
+def carry_out(part: Path, run: Path, lm: fe.Model, counts: Path) -> pl.DataFrame:
+    """The study on a part; the sums by item and context."""
+    lm.store = type(lm.store)(None, lm.info)  # nothing is answered from memory
+    study = study_acceptability(
+        str(part), [lm.spec], run, open_one=lambda _spec, _policy: lm, unigram=[str(counts)], unseen=1.0
+    )
+    return study.scores.filter(measure="lp").select("item", "context", "value")
+
+
+def open_minicons(folder: Path):
+    """minicons' scorer of the same weights."""
+    import torch
+    import transformers
+    from minicons.scorer import IncrementalLMScorer
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    type(tokenizer).batch_encode_plus = lambda self, *args, **options: self(*args, **options)
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    return IncrementalLMScorer(model, "cpu", tokenizer=tokenizer)
+
+
+def score_minicons(peer, stimuli: pl.DataFrame, batch: int) -> pl.DataFrame:
+    """The sums by item and context, sentences of like length together, as a careful user would."""
+    rows = []
+    for bare in (True, False):
+        own = stimuli.filter(pl.col("context_text").is_null() == bare).with_columns(
+            (pl.col("text").str.len_chars() + pl.col("context_text").str.len_chars().fill_null(0)).alias(
+                "size"
+            )
+        )
+        for part in own.sort("size").iter_slices(batch):
+            texts = part["text"].to_list()
+            if bare:
+                values = peer.sequence_score(texts, reduction=total, bos_token=True)
+            else:
+                values = peer.conditional_score(part["context_text"].to_list(), texts, reduction=total)
+            rows += list(zip(part["item"], part["condition"], values, strict=True))
+    return pl.DataFrame(rows, schema=["item", "context", "value"], orient="row")
+
+
+def total(values) -> float:
+    """The sum over a sentence's tokens."""
+    return values.sum(0).item()
+
+
+def timed(work):
+    """Seconds by the clock, and what was made."""
+    begin = time.perf_counter()
+    found = work()
+    return time.perf_counter() - begin, found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,13 @@
+from .degradation import Degraded as Degraded
+from .degradation import Route as Route
+from .degradation import degrade_sentences as degrade_sentences
+from .degradation import parse_routes as parse_routes
+from .rating_stimuli import balance_sources as balance_sources
+from .rating_stimuli import build_stimuli as build_stimuli
+from .sentences import Original as Original
+from .sentences import read_documents as read_documents
+from .sentences import read_originals as read_originals
+from .translators import Translator as Translator
+from .translators import open_apertium as open_apertium
+from .translators import open_command as open_command
+from .translators import translate_by_prompt as translate_by_prompt

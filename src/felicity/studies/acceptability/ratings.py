@@ -1,0 +1,398 @@
+"""People's ratings of sentences in several settings: read, checked, cleaned if they are raw, averaged.
+
+A setting is what stood before a sentence when it was rated: nothing (`none`), its own context (`real`), one
+from elsewhere (`random`), or whatever a table calls it. Ratings with rater ids are raw and are cleaned;
+means, and the ratings that Lau et al. released without ids, are taken as they are.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from felicity.core.errors import BadInput, NotPossible
+from felicity.core.ids import fingerprint
+from felicity.data import is_table, read_dataset, read_table, sample_items
+from felicity.stats import clean_ratings
+
+NONE, REAL, RANDOM = "none", "real", "random"
+ORDER = (NONE, REAL, RANDOM)
+LABELS = {NONE: "H0", REAL: "H+", RANDOM: "H-"}
+EXPORTED = ("ratings.parquet", "ratings.csv")
+ORIGINAL = "original"
+FEWEST = 4
+ROWS: dict[str, Any] = {
+    "line": pl.UInt32,
+    "item": pl.String,
+    "suite": pl.String,
+    "phenomenon": pl.String,
+    "setting": pl.String,
+    "text": pl.String,
+    "context_text": pl.String,
+    "rating": pl.Float64,
+    "ratings": pl.List(pl.Float64),
+    "rater": pl.String,
+    "check": pl.Boolean,
+}
+STEPS = {
+    "setting": pl.String,
+    "step": pl.String,
+    "raters": pl.Int64,
+    "ratings": pl.Int64,
+    "raters_dropped": pl.Int64,
+    "ratings_dropped": pl.Int64,
+    "ratings_changed": pl.Int64,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatedSentences:
+    """Sentences with their ratings in every setting.
+
+    settings: in the order of the tables, `none` first. sentences: item, suite, phenomenon, text.
+    contexts: item, setting, context_text. means: item, setting, n (null where unknown), rating.
+    answers: single ratings, one row each with item, setting, rating, rater (null where unknown) and answer,
+    the rating before cleaning; None if only means are known. scale: the lowest and the highest rating.
+    steps: what cleaning did; notes: what a reader must know.
+    """
+
+    name: str
+    settings: tuple[str, ...]
+    sentences: pl.DataFrame
+    contexts: pl.DataFrame
+    means: pl.DataFrame
+    answers: pl.DataFrame | None
+    scale: tuple[float, float]
+    steps: pl.DataFrame
+    notes: tuple[str, ...]
+
+    @property
+    def has_raters(self) -> bool:
+        """Whether it is known who gave which rating."""
+        return self.answers is not None and self.answers["rater"].null_count() == 0
+
+    @property
+    def in_context(self) -> tuple[str, ...]:
+        """The settings with a context."""
+        return tuple(name for name in self.settings if name != NONE)
+
+    @property
+    def key(self) -> str:
+        """The same sentences, contexts and ratings have the same key."""
+        parts = (self.sentences, self.contexts, self.means.select("item", "setting", "rating"))
+        return fingerprint([part.rows() for part in parts])
+
+    def mean(self, setting: str) -> np.ndarray:
+        """The mean ratings in a setting, in the order of the sentences."""
+        own = self.means.filter(setting=setting)
+        joined = self.sentences.select("item").join(own, on="item", how="left", maintain_order="left")
+        return joined["rating"].to_numpy()
+
+    def single(self, setting: str) -> list[list[float]] | None:
+        """The single ratings of each sentence in a setting, in the order of the sentences, if known."""
+        if self.answers is None:
+            return None
+        own = self.answers.filter(setting=setting).group_by("item", maintain_order=True).agg("rating")
+        joined = self.sentences.select("item").join(own, on="item", how="left", maintain_order="left")
+        return joined["rating"].to_list()
+
+
+def label_setting(setting: str) -> str:
+    """How tables call the ratings of a setting: H0, H+ and H- as in the paper, else by its name."""
+    return LABELS.get(setting, f"H {setting}")
+
+
+def read_ratings(source: str, *, folder: Path | None = None, clean: bool = True) -> RatedSentences:
+    """Ratings from a dataset's name, a folder of `felicity rate export`, or a table.
+
+    A table has the columns text and rating, and as needed item, condition (the setting), context, suite,
+    phenomenon; with a column rater it has one row per answer, otherwise one per sentence and setting, where
+    a column ratings may list the single ratings, separated by commas. folder: a copy of the dataset.
+    clean: whether raw ratings are cleaned.
+
+    Raises BadInput naming what is missing, repeated or constant, NotPossible for a dataset without ratings.
+    """
+    path = Path(source)
+    if path.is_dir():
+        found = next((path / name for name in EXPORTED if (path / name).exists()), None)
+        if found is None:
+            raise BadInput(f"{path} has no ratings.csv; export a study with `felicity rate export`.")
+        return _collect(path.name, _read_rows(found), clean=clean)
+    if is_table(source):
+        return _collect(path.name.split(".")[0], _read_rows(path), clean=clean)
+    data = read_dataset(source, rule="rating", folder=folder)
+    if data.rule != "rating":
+        raise NotPossible(f"'{source}' has no ratings; `felicity data show {source}` lists its rules.")
+    return _collect(source, _take_items(data.items), clean=clean)
+
+
+def sample_sentences(ratings: RatedSentences, size: int, *, seed: int = 0) -> RatedSentences:
+    """At most `size` sentences of each suite, with all their ratings."""
+    sentences = sample_items(ratings.sentences, size, seed=seed)
+    if len(sentences) < FEWEST:
+        raise BadInput(
+            f"--sample {size} leaves {len(sentences)} sentences; a correlation needs at least {FEWEST}."
+        )
+
+    def keep(frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.join(sentences.select("item"), on="item", how="semi", maintain_order="left")
+
+    answers = None if ratings.answers is None else keep(ratings.answers)
+    return replace(
+        ratings,
+        sentences=sentences,
+        contexts=keep(ratings.contexts),
+        means=keep(ratings.means),
+        answers=answers,
+    )
+
+
+def _take_items(items: pl.DataFrame) -> pl.DataFrame:
+    """The stimuli of a dataset with the rating rule as rows of ROWS."""
+    context = pl.col("context_text") if "context_text" in items.columns else pl.lit(None, dtype=pl.String)
+    single = pl.col("ratings") if "ratings" in items.columns else pl.lit(None, dtype=pl.String)
+    table = items.select(
+        "line",
+        "item",
+        "suite",
+        "phenomenon",
+        _name_setting("condition", context).alias("setting"),
+        "text",
+        context.alias("context_text"),
+        "rating",
+        single.str.split(",").cast(pl.List(pl.Float64), strict=False).alias("ratings"),
+        pl.lit(None, dtype=pl.String).alias("rater"),
+        pl.lit(None, dtype=pl.Boolean).alias("check"),
+    )
+    return table.cast(ROWS)  # type: ignore[arg-type]
+
+
+def _name_setting(column: str, context: pl.Expr) -> pl.Expr:
+    """The setting of a row: as it is called, else by whether it has a context."""
+    told = pl.when(context.is_null()).then(pl.lit(NONE)).otherwise(pl.lit(REAL))
+    plain = pl.col(column).is_null() | pl.col(column).is_in(["", "rated", "text"])
+    return pl.when(plain).then(told).otherwise(pl.col(column))
+
+
+def _read_rows(path: Path) -> pl.DataFrame:
+    """The rows of a table or an export as rows of ROWS.
+
+    Raises BadInput naming the line of a text or rating that is missing.
+    """
+    table = read_table(path)
+    for name in ("text", "rating"):
+        if name not in table.columns:
+            raise BadInput(f"{path} has no column '{name}'; it has {', '.join(table.columns)}.")
+    made = []
+    for row, line in zip(table.rows, table.lines, strict=True):
+        cells = {name: _text(value) for name, value in row.items()}
+        if cells.get("role") not in (None, "target"):
+            continue
+        rating = _number(cells["rating"])
+        if cells["text"] is None or rating is None:
+            what = "text" if cells["text"] is None else "rating"
+            told = "is empty" if cells[what] is None else f"is '{cells[what]}', not a number"
+            raise BadInput(f"{path}, line {line}: '{what}' {told}; fill it in, or remove the row.")
+        listed = [_number(part) for part in (cells.get("ratings") or "").split(",") if part.strip()]
+        if any(value is None for value in listed):
+            raise BadInput(f"{path}, line {line}: 'ratings' is not a list of numbers such as 4,3,3.")
+        passed = cells.get("question_correct")
+        made.append(
+            {
+                "line": line,
+                "item": cells.get("item") or cells["text"],
+                "suite": cells.get("suite") or path.name.split(".")[0],
+                "phenomenon": cells.get("phenomenon") or cells.get("suite") or "all",
+                "condition": cells.get("condition"),
+                "text": cells["text"],
+                "context_text": cells.get("context"),
+                "rating": rating,
+                "ratings": listed or None,
+                "rater": cells.get("rater"),
+                "check": None if passed is None else passed.lower() in ("true", "1", "1.0"),
+            }
+        )
+    if not made:
+        raise BadInput(f"{path} has no ratings of targets.")
+    frame = pl.DataFrame(made, schema=ROWS | {"condition": pl.String})
+    return frame.with_columns(_name_setting("condition", pl.col("context_text")).alias("setting")).drop(
+        "condition"
+    )
+
+
+def _text(cell: object) -> str | None:
+    return None if cell is None or not str(cell).strip() else str(cell).strip()
+
+
+def _number(cell: str | None) -> float | None:
+    try:
+        value = float(cell or "")
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None
+
+
+def _collect(name: str, rows: pl.DataFrame, *, clean: bool) -> RatedSentences:
+    raw = rows["rater"].null_count() < len(rows)
+    _refuse_contradictions(name, rows)
+    _refuse_repeats(name, rows, raw=raw)
+    steps = pl.DataFrame(schema=STEPS)
+    notes: list[str] = []
+    answers: pl.DataFrame | None = None
+    if raw:
+        if rows["rater"].null_count():
+            line = rows.filter(pl.col("rater").is_null())["line"][0]
+            raise BadInput(
+                f"{name}, line {line}: 'rater' is empty; say who gave the rating, or drop the column."
+            )
+        _refuse_one_rater(name, rows)
+        rows = rows.with_columns(pl.col("rating").alias("answer"))
+        if clean:
+            rows, steps, notes = _clean(rows)
+        else:
+            notes = ["The ratings are raw and were not cleaned."]
+        answers = rows.select("item", "setting", "rating", "rater", "answer")
+        means = rows.group_by("item", "setting", maintain_order=True).agg(
+            pl.len().cast(pl.UInt32).alias("n"), pl.col("rating").mean()
+        )
+    else:
+        notes = ["The ratings are taken as they are: they carry no rater ids, so they are not cleaned."]
+        listed = rows.filter(pl.col("ratings").is_not_null())
+        if len(listed) == len(rows):
+            answers = listed.select("item", "setting", rating="ratings").explode("rating")
+            answers = answers.with_columns(
+                pl.lit(None, dtype=pl.String).alias("rater"), pl.col("rating").alias("answer")
+            )
+        means = rows.select("item", "setting", pl.col("ratings").list.len().alias("n"), "rating")
+    known = rows["setting"].unique(maintain_order=True).to_list()
+    settings = tuple([s for s in ORDER if s in known] + [s for s in known if s not in ORDER])
+    sentences = rows.unique("item", keep="first", maintain_order=True).select(
+        "item", "suite", "phenomenon", "text"
+    )
+    _refuse_gaps(name, sentences, means, settings, cleaned=raw and clean)
+    contexts = rows.filter(pl.col("context_text").is_not_null()).unique(
+        ["item", "setting"], keep="first", maintain_order=True
+    )
+    given = answers["answer"] if answers is not None else means["rating"]
+    return RatedSentences(
+        name=name,
+        settings=settings,
+        sentences=sentences,
+        contexts=contexts.select("item", "setting", "context_text"),
+        means=means,
+        answers=answers,
+        scale=(float(np.floor(given.to_numpy().min())), float(np.ceil(given.to_numpy().max()))),
+        steps=steps,
+        notes=tuple(notes),
+    )
+
+
+def _refuse_contradictions(name: str, rows: pl.DataFrame) -> None:
+    """One text per item, one context per item and setting, a context everywhere except in `none`."""
+    texts = rows.group_by("item", maintain_order=True).agg(pl.col("text").n_unique())
+    several = texts.filter(pl.col("text") > 1)
+    if len(several):
+        raise BadInput(
+            f"Item '{several['item'][0]}' of {name} has {several['text'][0]} different texts; the settings "
+            "of an "
+            "item differ in the context only, so give each text an item of its own."
+        )
+    contexts = rows.group_by("item", "setting", maintain_order=True).agg(pl.col("context_text").n_unique())
+    several = contexts.filter(pl.col("context_text") > 1)
+    if len(several):
+        item, setting, n = several.row(0)
+        raise BadInput(f"Item '{item}' of {name} has {n} contexts in the setting '{setting}'; keep one.")
+    bare = rows.filter((pl.col("setting") != NONE) & pl.col("context_text").is_null())
+    if len(bare):
+        raise BadInput(
+            f"{name}, line {bare['line'][0]}: the setting is '{bare['setting'][0]}' but there is no context; "
+            "add "
+            f"a column 'context', or call the condition '{NONE}'."
+        )
+    dressed = rows.filter((pl.col("setting") == NONE) & pl.col("context_text").is_not_null())
+    if len(dressed):
+        raise BadInput(
+            f"{name}, line {dressed['line'][0]}: the setting is '{NONE}' but there is a context; remove it, "
+            "or "
+            "call the condition otherwise."
+        )
+
+
+def _refuse_repeats(name: str, rows: pl.DataFrame, *, raw: bool) -> None:
+    keys = ["item", "setting", "rater"] if raw else ["item", "setting"]
+    again = rows.filter(pl.struct(keys).is_duplicated()).sort(*keys, "line")
+    if not len(again):
+        return
+    first, second = again.row(0, named=True), again.row(1, named=True)
+    who = f" by the rater '{first['rater']}'" if raw else ""
+    raise BadInput(
+        f"Item '{first['item']}' of {name} is rated twice in the setting '{first['setting']}'{who}, on lines "
+        f"{first['line']} and {second['line']}; keep one"
+        + ("." if raw else ", or add a column 'rater' if these are answers of several people.")
+    )
+
+
+def _refuse_one_rater(name: str, rows: pl.DataFrame) -> None:
+    by = rows.group_by("setting", maintain_order=True).agg(pl.col("rater").n_unique())
+    alone = by.filter(pl.col("rater") < 2)
+    if len(alone):
+        raise BadInput(
+            f"The setting '{alone['setting'][0]}' of {name} has one rater, with whom nobody can be compared; "
+            "collect "
+            "ratings of at least two people, or drop the column 'rater' to use the ratings as they are."
+        )
+
+
+def _refuse_gaps(
+    name: str, sentences: pl.DataFrame, means: pl.DataFrame, settings: tuple[str, ...], *, cleaned: bool
+) -> None:
+    if len(sentences) < FEWEST:
+        raise BadInput(f"{name} has {len(sentences)} sentences; a correlation needs at least {FEWEST}.")
+    for setting in settings:
+        own = means.filter(setting=setting)
+        lacking = sentences.join(own, on="item", how="anti", maintain_order="left")
+        if len(lacking):
+            why = " left after cleaning" if cleaned else ""
+            raise BadInput(
+                f"Item '{lacking['item'][0]}' of {name} has no rating{why} in the setting '{setting}' "
+                f"({len(lacking)} "
+                f"of {len(sentences)} items lack one); every sentence needs a rating in every setting."
+            )
+        if own["rating"].n_unique() < 2:
+            raise BadInput(
+                f"All sentences of {name} are rated {own['rating'][0]:g} in the setting '{setting}', so "
+                "nothing can "
+                "correlate with these ratings."
+            )
+
+
+def _clean(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Cleaned as in the paper: setting by setting if each rater rated in one, else all together."""
+    cell = pl.concat_str("item", "setting", separator="\0")
+    own = rows.with_columns(pl.col("item").alias("sentence"), cell.alias("item"))
+    between = rows.group_by("rater").agg(pl.col("setting").n_unique())["setting"].max() == 1
+    control, check = None, None
+    if (rows["phenomenon"] == ORIGINAL).any():
+        control = "control"
+        own = own.with_columns((pl.col("phenomenon") == ORIGINAL).alias(control))
+    if rows["check"].null_count() < len(rows):
+        check = "check"
+        own = own.with_columns(pl.col("check").fill_null(True))
+    groups = own.partition_by("setting", maintain_order=True) if between else [own]
+    kept, steps = [], []
+    for group in groups:
+        found = clean_ratings(group, control=control, check=check)
+        where = str(group["setting"][0]) if between else "all"
+        kept.append(found.ratings)
+        steps.append(found.steps.with_columns(pl.lit(where).alias("setting")).select(list(STEPS)))
+    notes = []
+    if control is None:
+        notes.append(f"No sentence has the phenomenon '{ORIGINAL}', so raters were not checked on originals.")
+    if check is None:
+        notes.append("There are no answers to comprehension questions, so raters were not checked by them.")
+    if not between:
+        notes.append("Raters saw several settings, so all ratings of a rater were cleaned together.")
+    cleaned = pl.concat(kept).drop("item").rename({"sentence": "item"})
+    return cleaned, pl.concat(steps), notes
