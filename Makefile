@@ -41,6 +41,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/masked.py --bfloat16
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/pairs.py
+	$(BIN)/python benchmarks/continuations.py
 	$(BIN)/python benchmarks/rating.py --limit 100
 	$(BIN)/python benchmarks/startup.py
 

@@ -19,6 +19,7 @@ from .frames import place_blanks as place_blanks
 from .frames import place_words as place_words
 from .frames import rank_fillers as rank_fillers
 from .frames import refuse_long_frames as refuse_long_frames
+from .generation import find_limits as find_limits
 from .generation import generate_texts as generate_texts
 from .generation import refuse_long_prompts as refuse_long_prompts
 from .masking import LOGITS as LOGITS
