@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli import cache, data, measures, models, rate, stimuli, train
+from felicity.cli import cache, causality, data, measures, models, rate, stimuli, train
 from felicity.cli.acceptability import acceptability
 from felicity.cli.bias import bias
 from felicity.cli.cloze import cloze
@@ -62,6 +62,7 @@ COMMANDS = {
     SETUP: (count,),
 }
 GROUPS = {
+    STUDIES: {"causality": causality.app},
     PEOPLE: {"rate": rate.app},
     STIMULI: {"data": data.app, "stimuli": stimuli.app, "syntaxgym": data.syntaxgym_app},
     SETUP: {"models": models.app, "measures": measures.app, "train": train.app, "cache": cache.app},

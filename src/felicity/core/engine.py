@@ -128,7 +128,7 @@ class Sampling:
     temperature: 0 always takes the most probable token; above 0, tokens are sampled from the smallest set
         that holds `top_p` of the probability. tokens: the most tokens of a continuation. stop: strings that
         end it and are not part of it. samples: continuations per prompt, each with its own random
-        stream.
+        stream. whole: the most tokens of a prompt and its continuation together. beams: of beam search.
     """
 
     temperature: float = 0.0
@@ -137,6 +137,8 @@ class Sampling:
     stop: tuple[str, ...] = ()
     samples: int = 1
     seed: int = 0
+    whole: int | None = None
+    beams: int = 1
 
     def __post_init__(self) -> None:
         for name, wrong, wanted in (
@@ -145,6 +147,8 @@ class Sampling:
             ("tokens", self.tokens < 1, "at least 1"),
             ("samples", self.samples < 1, "at least 1"),
             ("stop", any(not text for text in self.stop), "non-empty texts"),
+            ("whole", self.whole is not None and self.whole < 2, "at least 2"),
+            ("beams", self.beams < 1, "at least 1"),
         ):
             if wrong:
                 raise BadInput(f"{name} is {getattr(self, name)!r}; it must be {wanted}.")
@@ -152,6 +156,8 @@ class Sampling:
             raise BadInput(
                 "There is only one most probable continuation; to sample several, set a temperature above 0."
             )
+        if self.temperature and self.beams > 1:
+            raise BadInput("Beams look for the most probable text; sample at a temperature without them.")
 
 
 @runtime_checkable

@@ -19,7 +19,15 @@ from felicity.engines.served import Serving, is_served
 from felicity.measures import find_words, sum_spans
 from felicity.run.precision import EXACT
 from felicity.run.ray_pool import Workers, pool_engine
-from felicity.run.scoring import SCORING, fill_missing, find_missing, read_tokens, read_words, score_missing
+from felicity.run.scoring import (
+    SCORING,
+    continue_missing,
+    fill_missing,
+    find_missing,
+    read_tokens,
+    read_words,
+    score_missing,
+)
 from felicity.run.store import ScoreStore
 
 # Half of a character, as an invalid byte of the command line or a JSON escape leaves it.
@@ -259,23 +267,39 @@ class Model:
         stop: Sequence[str] = (),
         samples: int = 1,
         seed: int = 0,
+        whole: int | None = None,
+        beams: int = 1,
     ) -> pl.DataFrame:
         """Each prompt continued: with the most probable token each time, or sampled at a temperature above 0.
 
         Columns prompt, sample, continuation, n_tokens, ended. The same seed gives the same texts, regardless
-        of the other prompts.
+        of the other prompts. `whole` is the most tokens of a prompt and its continuation together; `beams`
+        searches for the most probable text with that many beams.
 
         >>> import felicity as fe
         >>> fe.model("smollm2").generate("The capital of France is", tokens=1)["continuation"].item()
         ' Paris'
         """
-        if not isinstance(self.engine, Generator) or "generate" not in self.info.can:
-            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot continue texts.")
         stops = (stop,) if isinstance(stop, str) else tuple(stop)
         sampling = Sampling(
-            tokens=tokens, temperature=temperature, top_p=top_p, stop=stops, samples=samples, seed=seed
+            tokens=tokens,
+            temperature=temperature,
+            top_p=top_p,
+            stop=stops,
+            samples=samples,
+            seed=seed,
+            whole=whole,
+            beams=beams,
         )
-        return self.engine.generate(as_list(prompts, "prompt"), sampling=sampling)
+        return self._generator().generate(as_list(prompts, "prompt"), sampling=sampling)
+
+    def generate_all(
+        self, prompts: Sequence[str], *, sampling: Sampling, progress: Progress | None = None
+    ) -> pl.DataFrame:
+        """Rows of CONTINUATIONS, from the cache if they are there; each batch is stored before the next."""
+        return continue_missing(
+            self._generator(), self.store, prompts, sampling=sampling, progress=progress or no_progress
+        )
 
     def _kept_tokens(self, prompts: pl.DataFrame) -> pl.DataFrame:
         """Tokens from the cache, scored first if they are missing."""
@@ -307,6 +331,11 @@ class Model:
     def fill_all(self, frames: Sequence[str], *, k: int, progress: Progress | None = None) -> int:
         """Fill the frames that are not in the cache; returns how many frames were filled."""
         return fill_missing(self._filler(), self.store, frames, k=k, progress=progress or no_progress)
+
+    def _generator(self) -> Generator:
+        if not isinstance(self.engine, Generator) or "generate" not in self.info.can:
+            raise NotPossible(f"'{self.info.name}', of the family {self.info.family}, cannot continue texts.")
+        return self.engine
 
     def _filler(self) -> Filler:
         if not isinstance(self.engine, Filler) or "fill" not in self.info.can:

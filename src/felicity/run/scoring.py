@@ -5,13 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
-from felicity.core.engine import Engine, Filler
+from felicity.core.engine import Engine, Filler, Generator, Sampling
 from felicity.core.progress import Progress, loading, no_progress
-from felicity.run.store import DamagedRows, ScoreStore, frame_keys, prompt_keys
+from felicity.run.store import DamagedRows, ScoreStore, continuation_keys, frame_keys, prompt_keys
 
-SCORING, FILLING = "Scoring", "Filling blanks"
+SCORING, FILLING, CONTINUING = "Scoring", "Filling blanks", "Continuing texts"
 READ_ROWS = 20_000
 BATCH_FRAMES = 128
+# Prompts per unit of work: an interruption loses no more than one.
+BATCH_PROMPTS = 256
 
 
 def find_missing(store: ScoreStore, prompts: pl.DataFrame) -> pl.DataFrame:
@@ -74,6 +76,36 @@ def fill_missing(
         finished += fresh
         progress(FILLING, finished, len(frames))
     return filled
+
+
+def continue_missing(
+    engine: Generator,
+    store: ScoreStore,
+    prompts: Sequence[str],
+    *,
+    sampling: Sampling,
+    progress: Progress = no_progress,
+) -> pl.DataFrame:
+    """Rows of CONTINUATIONS; what is not in the cache is generated, each batch saved before the next."""
+    unique = list(dict.fromkeys(prompts))
+    keys = continuation_keys(unique, sampling)
+    known = store.has_continuations(keys)
+    fresh = [(key, prompt) for key, prompt in zip(keys, unique, strict=True) if key not in known]
+    finished = len(unique) - len(fresh)
+    progress(CONTINUING, finished, len(unique))
+    for begin in range(0, len(fresh), BATCH_PROMPTS):
+        part = fresh[begin : begin + BATCH_PROMPTS]
+        texts = [prompt for _, prompt in part]
+        store.add_continuations([key for key, _ in part], texts, engine.generate(texts, sampling=sampling))
+        finished += len(part)
+        progress(CONTINUING, finished, len(unique))
+    asked = continuation_keys(prompts, sampling)
+    try:
+        return store.read_continuations(asked, prompts)
+    except DamagedRows as damage:
+        _tell_damage(store, damage)
+        store.remove(damage.keys)
+        return continue_missing(engine, store, prompts, sampling=sampling, progress=progress)
 
 
 def read_tokens(engine: Engine, store: ScoreStore, prompts: pl.DataFrame) -> Iterator[pl.DataFrame]:

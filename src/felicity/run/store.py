@@ -1,4 +1,4 @@
-"""The score cache: token scores and fillers on disk, shared between runs.
+"""The score cache: token scores, fillers and continuations on disk, shared between runs.
 
 One SQLite file per engine key (weights, tokenizer, policy, dtype), so that no model ever gets
 another's numbers. Each batch is one transaction: a process killed at any moment loses the current batch and
@@ -11,16 +11,17 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from felicity.core.engine import EngineInfo
+from felicity.core.engine import EngineInfo, Sampling
 from felicity.core.errors import FelicityError, NotPossible
 from felicity.core.files import cache_folder
-from felicity.core.schemas import FILLERS, TOKENS
+from felicity.core.schemas import CONTINUATIONS, FILLERS, TOKENS
 
 KEY_BYTES = 16
 QUERY_KEYS = 500
@@ -35,6 +36,7 @@ CREATE TABLE IF NOT EXISTS score (
     key BLOB PRIMARY KEY, tokens TEXT NOT NULL, start BLOB NOT NULL, end BLOB NOT NULL, logprob BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS filler (key BLOB PRIMARY KEY, fillers TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS continuation (key BLOB PRIMARY KEY, written TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS checksum (key BLOB PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
 """
 
@@ -55,6 +57,15 @@ def frame_keys(frames: Sequence[str], *, k: int) -> list[bytes]:
     return [
         hashlib.sha256(f"{k}\0{frame}".encode("utf-8", "surrogatepass")).digest()[:KEY_BYTES]
         for frame in frames
+    ]
+
+
+def continuation_keys(prompts: Sequence[str], sampling: Sampling) -> list[bytes]:
+    """The cache keys of the continuations of each prompt, all its samples together."""
+    how = json.dumps(asdict(sampling), sort_keys=True)
+    return [
+        hashlib.sha256(f"{how}\0{prompt}".encode("utf-8", "surrogatepass")).digest()[:KEY_BYTES]
+        for prompt in prompts
     ]
 
 
@@ -102,6 +113,36 @@ class ScoreStore:
     def has_fillers(self, keys: Sequence[bytes]) -> set[bytes]:
         """The keys whose frames are already filled."""
         return self._has("filler", keys)
+
+    def has_continuations(self, keys: Sequence[bytes]) -> set[bytes]:
+        """The keys whose prompts are already continued."""
+        return self._has("continuation", keys)
+
+    def add_continuations(self, keys: Sequence[bytes], prompts: Sequence[str], written: pl.DataFrame) -> None:
+        """Save the continuations of a batch of prompts, in one transaction; existing entries stay."""
+        by_prompt = written.partition_by("prompt", as_dict=True)
+        rows = [
+            (key, json.dumps(by_prompt[(prompt,)].drop("prompt").to_dict(as_series=False)))
+            for key, prompt in zip(keys, prompts, strict=True)
+        ]
+        self._insert("continuation", rows)
+
+    def read_continuations(self, keys: Sequence[bytes], prompts: Sequence[str]) -> pl.DataFrame:
+        """Rows of CONTINUATIONS for these prompts, in their order; all keys must be in the cache.
+
+        Raises DamagedRows.
+        """
+        found = self._select("continuation", "written", keys)
+        columns: dict[str, list[Any]] = {name: [] for name in CONTINUATIONS}
+        try:
+            for key, prompt in zip(keys, prompts, strict=True):
+                own = json.loads(found[key][0])
+                columns["prompt"] += [prompt] * len(own["sample"])
+                for name, values in own.items():
+                    columns[name] += values
+            return pl.DataFrame(columns, schema=CONTINUATIONS)
+        except (ValueError, TypeError, KeyError, pl.exceptions.PolarsError) as error:
+            raise DamagedRows(self.path, keys) from error
 
     def _has(self, table: str, keys: Sequence[bytes]) -> set[bytes]:
         found: set[bytes] = set()
@@ -185,7 +226,7 @@ class ScoreStore:
         """Forget what is stored by these keys, in one transaction."""
         rows = [[key] for key in keys]
         with self._errors(), self._database:
-            for table in ("score", "filler", "checksum"):
+            for table in ("score", "filler", "continuation", "checksum"):
                 self._database.executemany(f"DELETE FROM {table} WHERE key = ?", rows)
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -31,6 +31,7 @@ from felicity.engines.runtime import (
     build_info,
     build_tokens,
     count_logit_rows,
+    find_limits,
     free_logits_buffer,
     generate_texts,
     limit_batch_tokens,
@@ -196,9 +197,8 @@ class CausalEngine:
     def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
         """Rows of CONTINUATIONS: each prompt continued."""
         rows = [encode_prompt(self.encoder, text, name=self._source.name) for text in prompts]
-        refuse_long_prompts(
-            rows, tokens=sampling.tokens, window=self._description.window, name=self._source.name
-        )
+        limits = find_limits(rows, sampling, continues=True)
+        refuse_long_prompts(rows, tokens=max(limits), window=self._description.window, name=self._source.name)
         return generate_texts(
             self.model, self.encoder.tokenizer, prompts, rows, sampling=sampling, continues=True
         )

@@ -1,14 +1,16 @@
 """Models of words: blanks filled with the likeliest words of the vocabulary, and texts continued."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from felicity.core.engine import Sampling
+from felicity.core.errors import NotPossible
 from felicity.core.schemas import CONTINUATIONS, FILLERS
 from felicity.engines.causal.fill import encode_prompt, parse_left_frame
-from felicity.engines.runtime import cut_at_stop, draw, stream_for
+from felicity.engines.runtime import cut_at_stop, draw, find_limits, stream_for
 from felicity.engines.tokenizing import Encoder
 from felicity.engines.words import BEGIN, END, UNKNOWN, join_words
 
@@ -65,13 +67,19 @@ def continue_words(
     """Rows of CONTINUATIONS: each prompt continued word by word, to the end of the sentence at most.
 
     The unknown word is never written: the probabilities of the other words are used without it.
+
+    Raises NotPossible for beam search, BadInput for a prompt that leaves no room for a continuation.
     """
+    if sampling.beams > 1:
+        raise NotPossible(f"'{name}' has no beam search; leave the beams out.")
     histories = [np.array(encode_prompt(encoder, text.rstrip(), name=name)) for text in prompts]
+    limits = find_limits(histories, sampling, continues=True)
     rows = []
-    for prompt, history in zip(prompts, histories, strict=True):
+    for prompt, history, limit in zip(prompts, histories, limits, strict=True):
         for sample in range(sampling.samples):
             stream = stream_for(sampling.seed, prompt, sample)
-            rows.append((prompt, sample, *_continue(encoder, prompt, history, sampling, stream, predict)))
+            shorter = replace(sampling, tokens=limit)
+            rows.append((prompt, sample, *_continue(encoder, prompt, history, shorter, stream, predict)))
     return pl.DataFrame(rows, schema=CONTINUATIONS, orient="row")
 
 

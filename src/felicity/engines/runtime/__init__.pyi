@@ -22,6 +22,7 @@ from .frames import rank_fillers as rank_fillers
 from .frames import refuse_long_frames as refuse_long_frames
 from .generation import cut_at_stop as cut_at_stop
 from .generation import draw as draw
+from .generation import find_limits as find_limits
 from .generation import generate_texts as generate_texts
 from .generation import refuse_long_prompts as refuse_long_prompts
 from .generation import stream_for as stream_for

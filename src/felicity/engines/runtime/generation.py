@@ -1,10 +1,11 @@
-"""Continue texts with transformers' own loop, in batches, each as if it were alone.
+"""Continue texts in batches, each as if it were alone.
 
 A sampled continuation has its own random stream, seeded by the seed, its prompt and its number. So it does
-not depend on the prompts it shares a batch with.
+not depend on the prompts it shares a batch with. Beam search, encoder-decoders and models without a plain
+cache of keys and values are continued with transformers' own loop, others with that of `decoding`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,11 +16,12 @@ from felicity.core.engine import Sampling
 from felicity.core.errors import BadInput
 from felicity.core.ids import fingerprint
 from felicity.core.schemas import CONTINUATIONS
+from felicity.engines.runtime.decoding import can_drop_rows, continue_rows
 from felicity.engines.runtime.masking import plan_rows
 
 # Tokens of prompts and continuations per batch.
-BATCH_TOKENS = 4096
-ROWS = 64
+BATCH_TOKENS = 8192
+ROWS = 128
 # Heuristics that a model's files may ask for; here texts follow the model's probabilities alone.
 PLAIN: dict[str, Any] = {
     "do_sample": False,
@@ -52,10 +54,16 @@ def generate_texts(
     asked = [(i, sample) for i in range(len(prompts)) for sample in range(sampling.samples)]
     lengths = np.array([len(rows[i]) for i, _ in asked])
     found: list[tuple[Any, ...]] = [()] * len(asked)
-    for batch in plan_rows(lengths + sampling.tokens, budget=BATCH_TOKENS, most=ROWS):
+    drops = continues and sampling.beams == 1 and can_drop_rows(model)
+    budget = BATCH_TOKENS // sampling.beams
+    for batch in plan_rows(lengths + sampling.tokens, budget=budget, most=ROWS):
         part = [asked[place] for place in batch]
         streams = [stream_for(sampling.seed, prompts[i], sample) for i, sample in part]
-        written = _write(model, tokenizer, [rows[i] for i, _ in part], streams, sampling, continues)
+        texts = [rows[i] for i, _ in part]
+        if drops:
+            written = _write_dropping(model, tokenizer, texts, streams, sampling)
+        else:
+            written = _write(model, tokenizer, texts, streams, sampling, continues)
         for place, (i, sample), answer in zip(batch, part, written, strict=True):
             found[place] = (prompts[i], sample, *answer)
     return pl.DataFrame(found, schema=CONTINUATIONS, orient="row")
@@ -79,6 +87,60 @@ def refuse_long_prompts(rows: Sequence[Sequence[int]], *, tokens: int, window: i
         )
 
 
+def find_limits(rows: Sequence[Sized], sampling: Sampling, *, continues: bool) -> list[int]:
+    """The most new tokens of each row.
+
+    Raises BadInput where a prompt alone has as many tokens as prompt and continuation may have.
+    """
+    if sampling.whole is None or not continues:
+        return [sampling.tokens] * len(rows)
+    longest = max(map(len, rows), default=0)
+    if longest >= sampling.whole:
+        raise BadInput(
+            f"A prompt has {longest} tokens, but prompt and continuation may have {sampling.whole} together; "
+            "allow more."
+        )
+    return [min(sampling.tokens, sampling.whole - len(row)) for row in rows]
+
+
+def _write_dropping(
+    model: Any,
+    tokenizer: Any,
+    rows: Sequence[Sequence[int]],
+    streams: Sequence[np.random.Generator],
+    sampling: Sampling,
+) -> list[tuple[str, int, str]]:
+    ends = set(_end_tokens(model, tokenizer))
+    stopped = [False] * len(rows)
+
+    def choose(left: list[int], logits: Any) -> list[int]:
+        if not sampling.temperature:
+            return [int(token) for token in logits.argmax(dim=1).tolist()]
+        probabilities = (logits.double() / sampling.temperature).softmax(dim=1).cpu().numpy()
+        return [
+            draw(row, sampling.top_p, streams[place]) for place, row in zip(left, probabilities, strict=True)
+        ]
+
+    def has_ended(place: int, ids: list[int]) -> bool:
+        if ids[-1] in ends:
+            return True
+        if sampling.stop:
+            text = tokenizer.decode(ids, skip_special_tokens=True)
+            stopped[place] = any(string in text for string in sampling.stop)
+        return stopped[place]
+
+    limits = find_limits(rows, sampling, continues=True)
+    answers = []
+    written = continue_rows(model, rows, limits, choose=choose, has_ended=has_ended)
+    for place, ids in enumerate(written):
+        ended = bool(ids) and ids[-1] in ends
+        reason = "end" if ended else "stop" if stopped[place] else "limit"
+        kept = ids[:-1] if ended else ids
+        text = _decode(tokenizer, list(rows[place]), kept)
+        answers.append((cut_at_stop(text, sampling.stop), len(kept), reason))
+    return answers
+
+
 def _write(
     model: Any,
     tokenizer: Any,
@@ -99,8 +161,10 @@ def _write(
     for place, row in enumerate(rows):
         part = slice(width - len(row), width) if continues else slice(0, len(row))
         padded[place, part], seen[place, part] = row, 1
+    limits = find_limits(rows, sampling, continues=continues)
+    plain = PLAIN | {"num_beams": sampling.beams}
     config = GenerationConfig(
-        **PLAIN, max_new_tokens=sampling.tokens, pad_token_id=pad, eos_token_id=ends or None
+        **plain, max_new_tokens=max(limits), pad_token_id=pad, eos_token_id=ends or None
     )
     drawers = [_Sampler(sampling, streams)] if sampling.temperature else []
     begin = width if continues else 1
@@ -111,15 +175,21 @@ def _write(
             attention_mask=torch.from_numpy(seen).to(model.device),
             generation_config=config,
             logits_processor=LogitsProcessorList(drawers),
-            stopping_criteria=StoppingCriteriaList([stopper] if sampling.stop else []),
+            stopping_criteria=StoppingCriteriaList(
+                [stopper] if sampling.stop and sampling.beams == 1 else []
+            ),
         )
     answers = []
-    for place, ids in enumerate(output[:, begin:].tolist()):
-        ended = stopper.at[place] if stopper.at[place] else len(ids)
+    for place, whole in enumerate(output[:, begin:].tolist()):
+        ids = whole[: limits[place]]
+        # Beams go on to the limit: which of them is best is known only then.
+        ended = stopper.find(ids) if sampling.beams > 1 else min(stopper.at[place], len(ids))
+        ended = ended or len(ids)
         size = next((n for n, token in enumerate(ids[:ended]) if token in ends), ended)
-        reason = "end" if size < ended else "stop" if stopper.at[place] else "limit"
         text = _decode(tokenizer, list(rows[place]) if continues else [], ids[:size])
-        answers.append((cut_at_stop(text, sampling.stop), size, reason))
+        cut = cut_at_stop(text, sampling.stop)
+        reason = "end" if size < ended else "stop" if cut != text else "limit"
+        answers.append((cut, size, reason))
     return answers
 
 
@@ -170,6 +240,14 @@ class _Stopper:
         self._stop = stop
         self._begin = begin
         self.at = [0] * size
+
+    def find(self, ids: Sequence[int]) -> int:
+        """After how many tokens a stop string is complete; 0 if there is none."""
+        for size in range(1, len(ids) + 1) if self._stop else ():
+            text = self._tokenizer.decode(list(ids[:size]), skip_special_tokens=True)
+            if any(string in text for string in self._stop):
+                return size
+        return 0
 
     def __call__(self, input_ids: Any, _scores: Any, **_options: Any) -> Any:
         import torch

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.engine import Sampling
-from felicity.core.errors import NotPossible
+from felicity.core.errors import BadInput, NotPossible
 from felicity.core.ids import fingerprint
 from felicity.core.schemas import CONTINUATIONS, FILLERS
 from felicity.engines.causal import encode_prompt, parse_left_frame
@@ -103,14 +103,32 @@ def _rank(frame: str, likeliest: Next, k: int) -> list[tuple[Any, ...]]:
 def generate_texts(
     connection: Connection, encoder: Encoder | None, prompts: Sequence[str], *, sampling: Sampling
 ) -> pl.DataFrame:
-    """Rows of CONTINUATIONS; each is a request with its own seed, so that none depends on another."""
+    """Rows of CONTINUATIONS; each is a request with its own seed, so that none depends on another.
+
+    Raises NotPossible for what the protocol does not have: beams, or a limit that counts the prompt's tokens
+    where its tokenizer is not here.
+    """
+    if sampling.beams > 1:
+        raise NotPossible(f"The server of '{connection.model}' has no beam search; leave the beams out.")
+    if sampling.whole is not None and encoder is None:
+        raise NotPossible(
+            f"The tokenizer of '{connection.model}' is not known here, so that the tokens of a prompt cannot "
+            "be counted; limit those of the continuation only."
+        )
     asked = [(text, sample) for text in prompts for sample in range(sampling.samples)]
     built = {text: build_prompt(encoder, text, name=connection.model) for text in prompts}
+    limits = {
+        text: sampling.tokens if sampling.whole is None else min(sampling.tokens, sampling.whole - len(row))
+        for text, row in built.items()
+    }
+    full = next((text for text, limit in limits.items() if limit < 1), None)
+    if full is not None:
+        raise BadInput(f"The prompt '{full}' alone has {sampling.whole} tokens or more; allow more.")
     bodies = [
         {
             "model": connection.model,
             "prompt": built[text],
-            "max_tokens": sampling.tokens,
+            "max_tokens": limits[text],
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "seed": int(fingerprint([sampling.seed, text, sample]), 16) % SEEDS,

@@ -105,6 +105,18 @@ FORMS.register(
         reversal=True,
     ),
 )
+# Flagged continuations for people to decide: as a model wrote them, and as they are proposed.
+FORMS.register(
+    "continuation",
+    Form(
+        name="continuation",
+        phenomenon="continuation",
+        conditions=("written", "proposed"),
+        instruction="Continue the sentence.",
+        parse=lambda _: None,
+        matches=lambda _first, _second: False,
+    ),
+)
 
 
 def guess_form(pairs: list[Pair]) -> Form | None:

@@ -1,0 +1,295 @@
+"""The study of implicit causality (Huynh et al. 2022): stimuli x models in, tables and a report out.
+
+A folder holds the whole of it: `study.json` (what was asked), `stimuli.parquet`, under `models/NAME` the
+run of each model with `preference.parquet` and `continuations.parquet`, and the tables of all models as
+CSV files.
+"""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from felicity.core.engine import Sampling
+from felicity.core.errors import BadInput
+from felicity.core.files import disk_errors, read_text, replacing
+from felicity.core.progress import Progress
+from felicity.run import Model, RunFolder, carry_out
+from felicity.studies.causality.continuations import (
+    FULL_STOP,
+    WHOLE_TOKENS,
+    count_continuations,
+    count_reasons,
+    describe_diversity,
+    score_continuations,
+    write_continuations,
+)
+from felicity.studies.causality.preference import (
+    PreferenceModels,
+    average_verbs,
+    describe_models,
+    draw_agreement,
+    fit_preference,
+    plan_preference,
+    predict_curves,
+    tabulate_preference,
+)
+from felicity.studies.causality.ratings import RatingFindings, analyse_ratings, read_ratings
+from felicity.studies.causality.reference import share_references
+from felicity.studies.causality.stimuli import StimulusSet, read_stimuli_set
+
+RECORD = "study.json"
+STIMULI = "stimuli.parquet"
+PAPER_SAMPLING = Sampling(tokens=WHOLE_TOKENS, whole=WHOLE_TOKENS, stop=(FULL_STOP,))
+FREQUENT_SHOWN = 30
+# The tables that are written, beside those of the ratings.
+TABLES = (
+    "agreement",
+    "verbs",
+    "mixed_models",
+    "curves",
+    "diversity",
+    "frequent",
+    "references",
+    "flags",
+)
+
+
+@dataclass(frozen=True)
+class ModelFindings:
+    """What one model prefers and writes; `written` is None where it was not asked to continue."""
+
+    name: str
+    preference: pl.DataFrame
+    fitted: PreferenceModels
+    written: pl.DataFrame | None
+
+
+@dataclass(frozen=True)
+class CausalityStudy:
+    """The findings of every model, the tables over all of them, and those of the ratings if there are any."""
+
+    record: dict[str, Any]
+    stimuli: pl.DataFrame
+    models: tuple[ModelFindings, ...]
+    tables: dict[str, pl.DataFrame]
+    ratings: RatingFindings | None = None
+
+
+def run_causality(
+    source: str,
+    models: Sequence[Callable[[], Model]],
+    out: Path,
+    *,
+    frequency: Path | None = None,
+    sampling: Sampling | None = PAPER_SAMPLING,
+    sample: int | None = None,
+    seed: int = 0,
+    progress: Callable[[str], Progress | None] | None = None,
+) -> CausalityStudy:
+    """Carry out the study with every model, resuming what is in the folder, and analyse it.
+
+    sampling: how prompts are continued; None does not continue them. sample: only the first noun pairs,
+    this many.
+
+    Raises BadInput where the folder holds another study.
+    """
+    stimuli = read_stimuli_set(source, frequency=frequency)
+    if sample is not None:
+        kept = stimuli.rows["noun_pair"].unique(maintain_order=True).head(sample).implode()
+        stimuli = replace(stimuli, rows=stimuli.rows.filter(pl.col("noun_pair").is_in(kept)))
+    record = _begin(out, stimuli, source, sampling, seed)
+    names: list[str] = []
+    for opening in models:
+        lm = opening()
+        name = _name(lm)
+        if name in names:
+            raise BadInput(f"Two models are called '{name}'; give each once, or rename a folder.")
+        names.append(name)
+        _ask(lm, stimuli, out / "models" / name, sampling, seed=seed, progress=progress and progress(name))
+    known = [*record.get("models", []), *names]
+    _write_record(out, record | {"models": list(dict.fromkeys(known))})
+    return read_causality(out)
+
+
+def _ask(
+    lm: Model,
+    stimuli: StimulusSet,
+    folder: Path,
+    sampling: Sampling | None,
+    *,
+    seed: int,
+    progress: Progress | None,
+) -> None:
+    """One model: the pronouns by the pipeline, then the continuations."""
+    place = RunFolder(folder)
+    plan = plan_preference(stimuli, seed=seed, options={"study": "causality"})
+    carry_out(lm, plan, place, progress=progress)
+    table = tabulate_preference(stimuli, place.read("requests"), place.read("scores"))
+    _write(table, folder / "preference.parquet")
+    if sampling is None:
+        return
+    written = write_continuations(lm, stimuli, sampling, progress=progress)
+    _write(score_continuations(lm, written), folder / "continuations.parquet")
+
+
+def read_causality(out: Path, *, ratings: Path | None = None) -> CausalityStudy:
+    """A study from its folder, analysed; its tables are written there anew.
+
+    ratings: the table or folder that `felicity rate export` wrote.
+
+    Raises BadInput where the folder holds no study, or the ratings are of other sentences.
+    """
+    record = read_record(out)
+    stimuli = pl.read_parquet(out / STIMULI)
+    models = tuple(_read_model(out / "models" / name, name) for name in record.get("models", []))
+    if not models:
+        raise BadInput(f"No model has finished in {out}; run `felicity causality run` with -o {out} again.")
+    study = CausalityStudy(record, stimuli, models, _tabulate(models))
+    if ratings is not None:
+        known = _rated_stimuli(models)
+        study = replace(study, ratings=analyse_ratings(read_ratings(ratings), known))
+    _write_tables(study, out)
+    return study
+
+
+def read_record(out: Path) -> dict[str, Any]:
+    """What a study was asked.
+
+    Raises BadInput where the folder holds none.
+    """
+    path = out / RECORD
+    if not path.exists():
+        raise BadInput(f"{out} holds no study of causality; make one with `felicity causality run -o {out}`.")
+    try:
+        record: dict[str, Any] = json.loads(read_text(path))
+    except ValueError as error:
+        raise BadInput(f"{path} is not JSON; remove it and run again.") from error
+    return record
+
+
+def read_continuations(out: Path, model: str | None = None) -> tuple[str, pl.DataFrame]:
+    """The continuations of a model of the study, by name where there are several.
+
+    Raises BadInput where they are not there.
+    """
+    names = read_record(out).get("models", [])
+    if model is None and len(names) != 1:
+        raise BadInput(f"{out} has the models {', '.join(names)}; choose one with --model.")
+    name = model or names[0]
+    path = out / "models" / name / "continuations.parquet"
+    if name not in names or not path.exists():
+        raise BadInput(
+            f"{out} has no continuations of '{name}'; run `felicity causality run` without --no-continue."
+        )
+    return name, pl.read_parquet(path)
+
+
+def _read_model(folder: Path, name: str) -> ModelFindings:
+    preference = pl.read_parquet(folder / "preference.parquet")
+    path = folder / "continuations.parquet"
+    written = pl.read_parquet(path) if path.exists() else None
+    return ModelFindings(name, preference, fit_preference(preference), written)
+
+
+def _rated_stimuli(models: Sequence[ModelFindings]) -> pl.DataFrame:
+    """Every sentence with what the first model that wrote continuations says of it."""
+    own = next((one for one in models if one.written is not None), None)
+    if own is None or own.written is None:
+        raise BadInput("No model of this study has written continuations, so that none can have been rated.")
+    written = own.written.filter(sample=0).select("item", "mean_lp", "continuation", "flagged", "reference")
+    return own.preference.join(written, on="item", how="left", maintain_order="left").with_columns(
+        sentence=pl.col("item")
+    )
+
+
+def _tabulate(models: Sequence[ModelFindings]) -> dict[str, pl.DataFrame]:
+    """The tables over all models, each with the model's name in front."""
+    parts: dict[str, list[pl.DataFrame]] = {name: [] for name in TABLES}
+    for one in models:
+        found = {
+            "agreement": draw_agreement(one.preference),
+            "verbs": average_verbs(one.preference),
+            "mixed_models": describe_models(one.fitted.models),
+            "curves": _curves(one.fitted.models),
+        }
+        if one.written is not None:
+            found |= {
+                "diversity": pl.DataFrame([describe_diversity(one.written)]),
+                "frequent": count_continuations(one.written).filter(~pl.col("flagged")).head(FREQUENT_SHOWN),
+                "references": share_references(one.written),
+                "flags": count_reasons(one.written),
+            }
+        for name, table in found.items():
+            if table.width:
+                parts[name].append(table.select(pl.lit(one.name).alias("lm"), pl.all()))
+    return {name: pl.concat(own) for name, own in parts.items() if own}
+
+
+def _curves(fitted: dict[str, Any]) -> pl.DataFrame:
+    shown = [("preference", False), ("quadratic", True)]
+    parts = [predict_curves(fitted[name], quadratic=bent) for name, bent in shown if name in fitted]
+    return pl.concat(parts) if parts else pl.DataFrame()
+
+
+def _write_tables(study: CausalityStudy, out: Path) -> None:
+    tables = dict(study.tables)
+    if study.ratings is not None:
+        found = study.ratings
+        tables |= {
+            "rating_counts": found.counts,
+            "rating_thresholds": found.thresholds,
+            "rating_items": found.items.drop("continuation", strict=False),
+            "rating_models": describe_models(found.models),
+            "rating_correlations": found.correlations,
+            "reliability": found.reliability,
+        }
+    for name, table in tables.items():
+        if table.width:
+            with replacing(out / f"{name}.csv") as part:
+                table.write_csv(part)
+
+
+def _begin(
+    out: Path, stimuli: StimulusSet, source: str, sampling: Sampling | None, seed: int
+) -> dict[str, Any]:
+    """The record of a study, begun or taken up."""
+    with disk_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+    asked = {
+        "study": "causality",
+        "source": source,
+        "stimuli": stimuli.key,
+        "sampling": None if sampling is None else asdict(sampling) | {"stop": list(sampling.stop)},
+        "seed": seed,
+        "notes": list(stimuli.notes),
+    }
+    if (out / RECORD).exists():
+        old = read_record(out)
+        changed = next(
+            (name for name in ("source", "stimuli", "sampling") if old.get(name) != asked[name]), None
+        )
+        if changed:
+            raise BadInput(f"{out} holds a study with another {changed}; choose another folder with -o.")
+        return old
+    _write(stimuli.rows, out / STIMULI)
+    _write_record(out, asked)
+    return asked
+
+
+def _write_record(out: Path, record: dict[str, Any]) -> None:
+    with replacing(out / RECORD) as part:
+        part.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _write(table: pl.DataFrame, path: Path) -> None:
+    with replacing(path) as part:
+        table.write_parquet(part, compression="zstd")
+
+
+def _name(lm: Model) -> str:
+    return re.sub(r"[^\w.-]+", "-", Path(lm.info.name).name).strip("-") or "model"

@@ -1,0 +1,251 @@
+"""Stimuli from a design, flags, references and samples, on small tables."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from felicity.core.errors import BadInput, FelicityError
+from felicity.humans import build_lists
+from felicity.stimuli.extension import Extension
+from felicity.stimuli.review import Queue
+from felicity.studies.causality import (
+    SampleSize,
+    check_balance,
+    draw_sample,
+    find_offensive,
+    find_reference,
+    find_repetition,
+    flag_continuations,
+    read_decisions,
+    read_stimuli_set,
+    trim_repetition,
+    write_study_folder,
+)
+from felicity.studies.causality.continuations import count_reasons, describe_diversity
+from felicity.studies.causality.preference import find_bin
+
+PRONOUNS = {"m": "he", "f": "she"}
+MIXED = {"subject": "m", "object": "f"}
+NOUNS = {"subject": "man", "object": "woman"}
+
+
+def write_design(folder: Path, **fields: str) -> Path:
+    (folder / "verbs.csv").write_text("verb,lemma\nadmired,admire\nfrightened,frighten\nzoomed,zoom\n")
+    (folder / "nouns.csv").write_text("m,f\nman,woman\nking,queen\n")
+    (folder / "norms.csv").write_text("lemma,bias\nadmire,-70\nfrighten,60\n")
+    (folder / "counts.csv").write_text("verb,count\nadmired,99\nfrightened,9\nzoomed,0\n")
+    given = {"verbs": '"verbs.csv"', "nouns": '"nouns.csv"', "frequency": '"counts.csv"'} | fields
+    path = folder / "own.toml"
+    path.write_text("".join(f"{name} = {value}\n" for name, value in given.items()))
+    return path
+
+
+def test_a_design_crosses_verbs_noun_pairs_orders_and_connectives(tmp_path: Path) -> None:
+    path = write_design(tmp_path, norms='"norms.csv"', connectives='["because", "and so"]')
+    stimuli = read_stimuli_set(str(path))
+    assert stimuli.rows.height == 3 * 2 * 2 * 2
+    first = stimuli.rows.row(1, named=True)
+    assert first["prompt"] == "The woman admired the man because"
+    assert (first["subject_text"], first["object_text"]) == ("she", "he")
+    assert (first["bias"], first["log_frequency"]) == (-70.0, 2.0)
+    assert "1 of 3 verbs have no bias norm (zoomed)" in stimuli.notes[0]
+
+
+def test_two_nouns_of_one_gender_are_compared_by_the_nouns_themselves(tmp_path: Path) -> None:
+    stimuli = read_stimuli_set(str(write_design(tmp_path, same_gender="true")))
+    same = stimuli.rows.filter(pl.col("subject_gender") == pl.col("object_gender"))
+    assert same.height == 3 * 2 * 2
+    row = same.filter(verb="admired", noun_pair="m0", order=0).row(0, named=True)
+    assert (row["prompt"], row["subject_text"]) == ("The man admired the king because", "the man")
+
+
+def test_another_language_needs_a_template_and_pronouns(tmp_path: Path) -> None:
+    path = write_design(
+        tmp_path,
+        template='"{subject} {verb} {object}, {connective}"',
+        connectives='["weil"]',
+        pronouns='{m = "er", f = "sie"}',
+    )
+    (tmp_path / "nouns.csv").write_text("m,f\nder Mann,die Frau\n")
+    (tmp_path / "verbs.csv").write_text("verb\nbewunderte\n")
+    row = read_stimuli_set(str(path)).rows.row(0, named=True)
+    assert row["prompt"] == "Der Mann bewunderte die Frau, weil"
+    assert (row["subject_text"], row["object_text"]) == ("er", "sie")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"template": '"{subject} {verb} {connective}"'}, "has no {object}"),
+        ({"verbs": '"nouns.csv"'}, "no column 'verb'"),
+        ({"nouns": '"none.csv"'}, "which is not there"),
+        ({"verb": '"verbs.csv"'}, "verb"),
+    ],
+)
+def test_a_wrong_design_is_refused_by_its_field(tmp_path: Path, fields: dict[str, str], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        read_stimuli_set(str(write_design(tmp_path, **fields)))
+
+
+def test_bins_are_closed_on_the_left_and_the_last_one_on_both_sides() -> None:
+    bias = pl.DataFrame({"bias": [-100.0, -80.0, -0.5, 0.0, 19.9, 20.0, 80.0, 100.0, None]})
+    bins = bias.select(find_bin(pl.col("bias"))).to_series().to_list()
+    assert bins == [-100, -80, -20, 0, 0, 20, 80, 80, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "side", "by"),
+    [
+        ("he was late", "subject", "pronoun"),
+        ("she's late", "object", "pronoun"),
+        ("the woman was late", "object", "noun"),
+        ("his car broke down", "subject", "pronoun"),
+        ("of the rain", "unknown", "nothing"),
+        ("it was the man", "unknown", "nothing"),
+        ("", "unknown", "nothing"),
+    ],
+)
+def test_a_continuation_takes_up_the_noun_of_its_first_words(text: str, side: str, by: str) -> None:
+    assert find_reference(text, NOUNS, MIXED, PRONOUNS) == (side, by)
+
+
+def test_a_pronoun_does_not_decide_between_two_nouns_of_its_gender() -> None:
+    genders = {"subject": "m", "object": "m"}
+    nouns = {"subject": "man", "object": "king"}
+    assert find_reference("he was late", nouns, genders, PRONOUNS) == ("unknown", "pronoun of both")
+    assert find_reference("the king was late", nouns, genders, PRONOUNS) == ("object", "noun")
+
+
+def test_flags_name_the_term_and_the_reason_and_whole_words_only() -> None:
+    assert find_offensive("she wanted to kill time") == [("kill", "violence")]
+    assert find_offensive("she was very skilled in analysis") == []
+    flags = flag_continuations(pl.Series(["he was tired", "they murdered it", "it is so it is so it is so"]))
+    assert flags["flagged"].to_list() == [False, True, True]
+    assert flags["reasons"][1] == "offensive: murdered (violence)"
+    assert flags["reasons"][2].startswith('repetition: "')
+    table = pl.DataFrame({"continuation": ["a", "b", "c"]}).hstack(flags)
+    assert dict(count_reasons(table).iter_rows()) == {"offensive (violence)": 1, "repetition ": 1}
+
+
+def test_a_repetition_is_cut_before_the_clause_that_repeats() -> None:
+    text = "he was too tired to drive, and the man was too tired to drive"
+    assert find_repetition(text) == ("was too tired to", text.index("was too", 20))
+    assert trim_repetition(text) == "he was too tired to drive"
+    assert trim_repetition("he was tired and she was not") is None
+
+
+def test_diversity_counts_texts_and_n_grams() -> None:
+    found = describe_diversity(pl.DataFrame({"continuation": ["He was late", "he was late", "she was"]}))
+    assert (found["n"], found["distinct"], found["repeated_often"]) == (3, 2, 0.0)
+    assert found["distinct_1"] == pytest.approx(4 / 8)
+    assert found["distinct_2"] == pytest.approx(3 / 5)
+
+
+def continuations(*, verbs: int = 4, pairs: int = 3, flagged: tuple[str, ...] = ()) -> pl.DataFrame:
+    """Continuations of verbs in two bins, pairs in both orders; those in `flagged` have a flag."""
+    rows = []
+    for place in range(verbs):
+        bias = -50.0 if place % 2 else 50.0
+        for pair in range(pairs):
+            for order in range(2):
+                item = f"The {'ab'[order]}{pair} verb{place} the {'ba'[order]}{pair} because"
+                rows.append(
+                    {
+                        "item": item,
+                        "prompt": item,
+                        "verb": f"verb{place}",
+                        "noun_pair": str(pair),
+                        "subject_gender": "mf"[order],
+                        "bias": bias,
+                        "bias_bin": int(bias // 20 * 20),
+                        "log_frequency": 3.0 - place / 10,
+                        "sample": 0,
+                        "continuation": "it was so",
+                        "flagged": item in flagged,
+                        "reasons": "offensive: x (violence)" if item in flagged else "",
+                        "trimmed": None,
+                    }
+                )
+    return pl.DataFrame(rows, schema_overrides={"trimmed": pl.String})
+
+
+SIZE = SampleSize(verbs=2, bins=2, pairs=2, lists=4)
+
+
+def test_a_sample_takes_the_most_frequent_verbs_of_each_bin_in_both_orders() -> None:
+    sample = draw_sample(continuations(verbs=6), SIZE, seed=1)
+    assert sample.rows.height == 2 * 2 * 2 * 2
+    assert set(sample.rows["verb"]) == {"verb0", "verb1", "verb2", "verb3"}
+    assert check_balance(sample) == {
+        "n": 16,
+        "list": [4, 4],
+        "bin": [8, 8],
+        "verb": [4, 4],
+        "gender": [8, 8],
+        "bin within list": [2, 2],
+    }
+    assert sample.review.is_empty()
+    assert sample.notes == ()
+
+
+def test_a_flagged_continuation_is_not_shown_and_its_noun_pair_is_exchanged() -> None:
+    flagged = "The a0 verb0 the b0 because"
+    table = continuations(pairs=2, flagged=(flagged,))
+    sample = draw_sample(table, SIZE, seed=1)
+    assert flagged not in sample.rows["item"]
+    assert sample.rows.filter(verb="verb0")["noun_pair"].unique().to_list() == ["1"]
+    assert sample.review["item"].to_list() == [flagged]
+    assert "verb0: 1 noun pairs without a flag, not 2" in " ".join(sample.notes)
+    # A third pair takes its place where there is one.
+    full = draw_sample(continuations(pairs=3, flagged=(flagged,)), SIZE, seed=1)
+    assert full.rows.height == 16
+    assert flagged not in full.rows["item"]
+
+
+def test_what_a_person_keeps_is_shown_as_they_left_it(tmp_path: Path) -> None:
+    flagged = "The a0 verb0 the b0 because"
+    table = continuations(pairs=2, flagged=(flagged,))
+    study = write_study_folder(draw_sample(table, SIZE, seed=1), tmp_path / "study")
+    assert flagged not in [stimulus.item for stimulus in study.stimuli]
+    review = tmp_path / "study" / "review"
+    queue = Queue(Extension(review).log)
+    shown = queue.show_next("ada")
+    assert shown is not None
+    assert shown.proposal.item == flagged
+    assert shown.proposal.flags == (("offensive", "x (violence)"),)
+    assert read_decisions(review).is_empty()
+    queue.decide(
+        flagged, "edit", reviewer="ada", texts=[shown.proposal.texts[0], f"{flagged} it was quite so."]
+    )
+    again = draw_sample(table, SIZE, seed=1, decisions=read_decisions(review))
+    assert again.rows.height == 16
+    assert again.rows.filter(item=flagged)["text"].to_list() == ["it was quite so"]
+
+
+def test_what_a_person_rejects_stays_out(tmp_path: Path) -> None:
+    flagged = "The a0 verb0 the b0 because"
+    table = continuations(pairs=2, flagged=(flagged,))
+    write_study_folder(draw_sample(table, SIZE, seed=1), tmp_path / "study")
+    review = tmp_path / "study" / "review"
+    Queue(Extension(review).log).decide(flagged, "reject", reviewer="ada", reason="offensive")
+    again = draw_sample(table, SIZE, seed=1, decisions=read_decisions(review))
+    assert flagged not in again.rows["item"]
+
+
+def test_the_study_folder_is_ready_for_raters(tmp_path: Path) -> None:
+    sample = draw_sample(continuations(), SIZE, seed=1)
+    study = write_study_folder(sample, tmp_path / "study", seed=3, raters=2)
+    lists = build_lists(study)
+    assert [len(one.rows) for one in lists] == [4] * 4
+    assert (study.task.kind, study.task.points, study.design.quota) == ("likert", 5, 2)
+    assert study.information is not None
+    assert study.consent.text
+    assert study.stimuli[0].text == "it was so."
+    with pytest.raises(FelicityError, match="exists already"):
+        write_study_folder(sample, tmp_path / "study")
+
+
+def test_too_many_lists_are_refused() -> None:
+    with pytest.raises(BadInput, match="take fewer lists"):
+        draw_sample(continuations(), SampleSize(verbs=2, bins=2, pairs=2, lists=99))

@@ -1,0 +1,184 @@
+"""The whole study by the command line, with a tiny model and a few verbs."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from felicity.humans import build_lists, read_study
+from felicity.run import Model, open_model
+from felicity.studies.causality import read_causality, read_stimuli_set
+from tests.conftest import Answer, make_tiny_model
+from tests.studies.causality.test_causality_parts import write_design
+
+Cli = Callable[..., Answer]
+
+
+@pytest.fixture(scope="module")
+def small_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random model whose window has room for what it writes, which is many tokens of few letters."""
+    return make_tiny_model(tmp_path_factory.mktemp("causality") / "tiny-gpt2", seed=1, window=256)
+
+
+@pytest.fixture
+def finished(tmp_path: Path, small_model: Path, cli: Cli) -> Path:
+    """A finished study of three verbs, two noun pairs and two pairs of one gender."""
+    design = write_design(tmp_path, norms='"norms.csv"', same_gender="true")
+    out = tmp_path / "run"
+    said = cli("causality", "run", design, "-m", small_model, "-o", out, "--tokens", 44, "--quiet")
+    assert said.code == 0, said.err
+    assert "1 of 3 verbs have no bias norm (zoomed)" in said.out
+    return out
+
+
+def test_surprisals_are_those_of_the_model_in_bits(finished: Path, small_model: Path) -> None:
+    table = pl.read_parquet(finished / "models" / "tiny-gpt2" / "preference.parquet")
+    assert table.height == 3 * 4 * 2
+    lm = open_model(str(small_model), cache=False)
+    prompts = table["prompt"].to_list()
+    for side in ("subject", "object"):
+        lp = lm.score(table[f"{side}_text"].to_list(), context=prompts)["lp"].to_numpy()
+        assert np.allclose(table[f"surprisal_{side}"], -lp / np.log(2), atol=1e-5)
+    margin = table["surprisal_object"] - table["surprisal_subject"]
+    assert np.allclose(table["subject_preference"], margin)
+    judged = table.filter(pl.col("bias") < 0)
+    assert (judged["match"] == (judged["subject_preference"] < 0).cast(pl.Float64)).all()
+
+
+def test_the_folder_has_tables_and_a_report_that_shows_nothing_flagged(finished: Path) -> None:
+    for name in ("agreement", "verbs", "diversity", "references"):
+        assert (finished / f"{name}.csv").exists()
+    page = (finished / "report.html").read_text(encoding="utf-8")
+    for title in ("The paper’s findings", "The paper's findings", "The paper&#39;s findings"):
+        if title in page:
+            break
+    else:
+        pytest.fail("the report has no findings")
+    written = pl.read_parquet(finished / "models" / "tiny-gpt2" / "continuations.parquet")
+    assert written.height == 24
+    assert set(written["reference"]) <= {"subject", "object", "unknown"}
+    frequent = pl.read_csv(finished / "frequent.csv") if (finished / "frequent.csv").stat().st_size else None
+    assert frequent is None or not frequent["flagged"].any()
+
+
+def test_another_study_in_the_folder_is_refused_and_the_same_is_resumed(
+    finished: Path, small_model: Path, cli: Cli, tmp_path: Path
+) -> None:
+    design = tmp_path / "own.toml"
+    other = cli("causality", "run", design, "-m", small_model, "-o", finished, "--tokens", 40, "--quiet")
+    assert other.code == 2
+    assert "another sampling" in other.err
+    before = pl.read_parquet(finished / "models" / "tiny-gpt2" / "continuations.parquet")
+    again = cli("causality", "run", design, "-m", small_model, "-o", finished, "--tokens", 44, "--quiet")
+    assert again.code == 0
+    assert before.equals(pl.read_parquet(finished / "models" / "tiny-gpt2" / "continuations.parquet"))
+
+
+def test_a_sample_becomes_a_study_and_its_ratings_are_analysed(
+    finished: Path, cli: Cli, tmp_path: Path
+) -> None:
+    # The texts of a random model say nothing; only their flags would be in the way.
+    path = finished / "models" / "tiny-gpt2" / "continuations.parquet"
+    table = pl.read_parquet(path).with_columns(flagged=pl.lit(False), continuation=pl.lit("it was so"))
+    table.write_parquet(path)
+    study = tmp_path / "study"
+    options = ("--verbs", 1, "--bins", 2, "--pairs", 2, "--lists", 2, "--json")
+    said = cli("causality", "sample", finished, "-o", study, *options)
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["balance"]["n"] == 8
+    assert [len(one.rows) for one in build_lists(read_study(study))] == [4, 4]
+    rng = np.random.default_rng(1)
+    rows = [
+        {"rater": rater, "item": stimulus.item, "rating": int(rng.integers(1, 6)), "role": "target"}
+        for stimulus in read_study(study).stimuli
+        for rater in "abc"
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "ratings.csv")
+    said = cli("causality", "report", finished, "--ratings", tmp_path / "ratings.csv")
+    assert said.code == 0, said.err
+    assert (finished / "rating_counts.csv").exists()
+    assert "Does the model know when it is wrong?" in (finished / "report.html").read_text(encoding="utf-8")
+    found = read_causality(finished, ratings=tmp_path / "ratings.csv").ratings
+    assert found is not None
+    assert found.summary["ratings"] == 24
+    strange = pl.DataFrame(rows).with_columns(item=pl.lit("elsewhere"))
+    strange.write_csv(tmp_path / "strange.csv")
+    said = cli("causality", "report", finished, "--ratings", tmp_path / "strange.csv")
+    assert said.code == 2
+    assert "not one of the study's" in said.err
+
+
+def test_what_is_no_study_is_refused(cli: Cli, tmp_path: Path) -> None:
+    said = cli("causality", "report", tmp_path)
+    assert said.code == 2
+    assert "holds no study" in said.err
+    said = cli("causality", "run", "starter", "-o", tmp_path / "x")
+    assert said.code == 2
+    assert "no verbs with their bias" in said.err
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_pronouns_are_scored_as_minicons_does_on_200_prompts(
+    default_model: Model, default_weights: object
+) -> None:
+    from minicons.scorer import IncrementalLMScorer
+    from transformers import AutoTokenizer
+
+    from felicity.engines.sources import resolve_source
+
+    rows = read_stimuli_set("implicit_causality").rows.gather_every(34).head(200)
+    assert rows.height == 200
+    prompts = rows["prompt"].to_list()
+    tokenizer = AutoTokenizer.from_pretrained(resolve_source("smollm2").folder)
+    peer = IncrementalLMScorer(default_weights, "cpu", tokenizer=tokenizer)
+    for side in ("subject", "object"):
+        texts = rows[f"{side}_text"].to_list()
+        ours = default_model.score(texts, context=prompts)["lp"].to_numpy()
+        theirs = []
+        for begin in range(0, 200, 50):
+            part = slice(begin, begin + 50)
+            theirs += peer.conditional_score(
+                prompts[part], texts[part], reduction=lambda x: x.sum(0).item(), bos_token=True
+            )
+        assert np.abs(ours - np.array(theirs)).max() < 1e-3
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_continuations_are_those_of_transformers_generate_on_100_prompts(
+    default_model: Model, default_weights: object
+) -> None:
+    import torch
+    from transformers import AutoTokenizer
+
+    from felicity.engines.sources import resolve_source
+
+    prompts = read_stimuli_set("implicit_causality").rows.gather_every(68).head(100)["prompt"].to_list()
+    found = default_model.generate(prompts, whole=50, stop=["."])
+    tokenizer = AutoTokenizer.from_pretrained(resolve_source("smollm2").folder)
+    rows = [
+        [tokenizer.bos_token_id, *tokenizer(text, add_special_tokens=False)["input_ids"]] for text in prompts
+    ]
+    expected: dict[int, list[int]] = {}
+    # Prompts of one length need no padding, so that each is continued as if it were alone.
+    for size in sorted(set(map(len, rows))):
+        places = [place for place, row in enumerate(rows) if len(row) == size]
+        ids = torch.tensor([rows[place] for place in places])
+        with torch.inference_mode():
+            output = default_weights.generate(  # type: ignore[attr-defined]
+                ids, attention_mask=torch.ones_like(ids), max_length=50, do_sample=False, pad_token_id=0
+            )
+        expected |= dict(zip(places, output[:, size:].tolist(), strict=True))
+    for place, row in enumerate(found.iter_rows(named=True)):
+        text = tokenizer.decode(expected[place][: row["n_tokens"]])
+        before = tokenizer.decode(expected[place][: row["n_tokens"] - 1])
+        assert text.partition(".")[0] == row["continuation"]
+        if row["ended"] == "stop":
+            assert "." in text
+            assert "." not in before
+        else:
+            assert "." not in text
