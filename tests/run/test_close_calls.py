@@ -18,7 +18,8 @@ Cli = Callable[..., Answer]
 ILL_CONDITIONED = (
     "Universities figure out what those drivers that reunite arrive at.",
     "Universities figure out that those drivers that reunite arrive at.",
-    "Craig hasn't investigated what these teachers that might yawn hadn't thought about some sweater.",
+    "Roger had left the room.",
+    "Roger have left the room.",
 )
 
 
