@@ -157,6 +157,9 @@ def desk(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, (head, row) in write.items():
         rows = [row.format(*pair) for pair in pairs]
         (tmp_path / name).write_text("\n".join([head, *rows] if head else rows) + "\n")
+    garden = (DOCS / "how-to" / "garden.csv").read_text(encoding="utf-8")
+    (tmp_path / "garden.csv").write_text(garden)
+    (tmp_path / "sentences.csv").write_text(garden.replace(" |", ""))
     (tmp_path / "corpus.txt").write_text("\n".join(agreeing_lines(1, 60)) + "\n")
     write_documents(tmp_path / "documents.txt", topical_documents(1, 30))
     return tmp_path

@@ -18,7 +18,7 @@ def test_every_series_and_label_is_written(canvas: Canvas) -> None:
     )
     alt.LayerChart.from_dict(spec)
     svg = draw_svg(spec)
-    for text in ("match", "mis'match", "1 a", "2 b's", "3 c", "region", "bits"):
+    for text in ("match", "mis'match", ">1<", ">a<", ">b's<", ">c<", "region", "bits"):
         assert text in svg.replace("&#39;", "'").replace("&apos;", "'"), text
     assert len(re.findall(r'aria-roledescription="circle"|mark-symbol', svg)) >= 2
 

@@ -18,7 +18,8 @@ Cli = Callable[..., Answer]
 ILL_CONDITIONED = (
     "Universities figure out what those drivers that reunite arrive at.",
     "Universities figure out that those drivers that reunite arrive at.",
-    "Craig hasn't investigated what these teachers that might yawn hadn't thought about some sweater.",
+    "Roger had left the room.",
+    "Roger have left the room.",
 )
 
 
@@ -81,7 +82,7 @@ def test_errors_are_measured_where_a_verdict_could_turn(cli: Cli, tiny_model: Pa
 def test_what_smollm2_calls_stable_is_the_verdict_of_float64(
     cli: Cli, default_model: Model, tmp_path: Path
 ) -> None:
-    texts = [*read_dataset("starter").items["text"].to_list()[::30], *ILL_CONDITIONED]
+    texts = [*read_dataset("starter").items["text"].to_list()[::15], *ILL_CONDITIONED]
     assert check_against_float64(cli, default_model, texts, tmp_path) > 0
 
 

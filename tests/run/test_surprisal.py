@@ -4,13 +4,17 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import felicity as fe
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.units import to_bits
+from felicity.data import read_dataset
+from felicity.engines.sources import resolve_source
 from felicity.run.surprisal import measure_surprisal, read_texts, split_regions
 from tests.conftest import Answer
 
@@ -139,3 +143,37 @@ def test_counts_of_another_tokenizer_are_refused_unless_allowed(
     assert answer.code == 2
     assert "another tokenizer" in answer.err
     assert cli("run", pairs, *options, "--unseen", "1").code == 0
+
+
+@pytest.mark.slow
+def test_two_hundred_sentences_equal_lm_words_lm_tokens_and_minicons(
+    cli: Cli, default_model: fe.Model, default_weights: Any, tmp_path: Path
+) -> None:
+    from minicons.scorer import IncrementalLMScorer
+    from transformers import AutoTokenizer
+
+    texts = read_dataset("starter").items["text"].unique(maintain_order=True).to_list()[::7][:200]
+    assert len(texts) == 200
+    (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
+    for by in ("token", "word"):
+        answer = cli("surprisal", tmp_path / "texts.txt", "--by", by, "-o", tmp_path / f"{by}.csv", "-q")
+        assert answer.code == 0, answer.err
+    by_token, by_word = (pl.read_csv(tmp_path / f"{by}.csv") for by in ("token", "word"))
+
+    own = default_model.tokens(texts)["logprob"].explode().to_numpy() / -np.log(2)
+    assert np.abs(by_token["surprisal"].to_numpy() - own).max() < 1e-3
+    words = default_model.words(texts)
+    assert np.abs(by_word["surprisal"].to_numpy() + words["lp"].to_numpy() / np.log(2)).max() < 1e-3
+
+    peer = IncrementalLMScorer(
+        default_weights, "cpu", tokenizer=AutoTokenizer.from_pretrained(resolve_source("smollm2").folder)
+    )
+    sums = by_token.group_by("row", maintain_order=True).agg(pl.col("surprisal").sum())["surprisal"]
+    theirs = [
+        value
+        for begin in range(0, len(texts), 25)
+        for value in peer.sequence_score(
+            texts[begin : begin + 25], reduction=lambda x: -x.sum(0).item() / np.log(2), bos_token=True
+        )
+    ]
+    assert np.abs(sums.to_numpy() - np.array(theirs)).max() < 1e-3

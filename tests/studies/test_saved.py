@@ -28,7 +28,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return one, two
 
 
-@pytest.fixture(params=["bias", "cloze", "context"])
+@pytest.fixture(params=["bias", "cloze", pytest.param("context", marks=pytest.mark.slow)])
 def study(request: pytest.FixtureRequest, cli: Cli, models: tuple[Path, Path], tmp_path: Path) -> Path:
     """A finished study of two models."""
     pairs, out = tmp_path / "pairs.csv", tmp_path / "study"
@@ -73,6 +73,7 @@ def test_a_study_of_several_runs_is_no_single_run(study: Path) -> None:
     assert read_run(next(iter(read_study(study).runs.values()))).accuracy().height == 1
 
 
+@pytest.mark.slow
 def test_the_models_and_contexts_of_a_study_are_factors_of_a_regression(
     cli: Cli, models: tuple[Path, Path], tmp_path: Path
 ) -> None:

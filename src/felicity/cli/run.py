@@ -54,7 +54,7 @@ def run(
 ) -> None:
     """Score every stimulus of DATASET with a model, or several, and judge it.
 
-    DATASET is a name (see `felicity data ls`), a .csv, .tsv, .jsonl or .parquet file of pairs or of
+    DATASET is a name (see `felicity data ls`), a .csv, .tsv, .jsonl, .parquet or .xlsx file of pairs or of
     stimuli with conditions, or a .toml or .json suite with regions and predictions. It is judged by
     the authors' rule, or by --rule. The run keeps the log-probability of every token, so other
     measures can be computed later without the model. Run the same command again to resume an

@@ -8,6 +8,7 @@ should score above all others.
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
@@ -53,7 +54,7 @@ def find_columns(table: Table, columns: Columns) -> Columns:
     sentences = next((pair for pair in BLIMP_NAMES if set(pair) <= known), None)
     if sentences is None:
         return columns
-    labels = {
+    labels: dict[str, Any] = {
         label: getattr(columns, label) or next((name for name in names if name in known), None)
         for label, names in BLIMP_LABELS.items()
         if label not in known

@@ -208,7 +208,7 @@ def _content(report: ReportInput) -> dict[str, Any]:
         "wrong": read_cases(report, pick_wrong(report, measure), measure),
         "uncertain": read_cases(report, pick_uncertain(report, measure), measure),
         "rules": report.judged(measure)["rule"].unique().sort().to_list(),
-        "dearest": f"{FULL_TINT:g}",
+        "dearest": FULL_TINT,
         "command": read_command(manifest),
         "facts": read_facts(manifest),
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False, default=str),

@@ -340,4 +340,5 @@ def _correlations(report: ReportInput, heading: str) -> Extra | None:
             )
             for row in whole.iter_rows(named=True)
         ),
+        names=3,
     )

@@ -8,7 +8,7 @@ MINUS = "−"
 MISSING = "–"
 
 # Measures with a unit; for others only the number is shown.
-UNITS = {"lp": "nats", "mean_lp": "nats per token", "slor": "nats per token"}
+UNITS = {"lp": "nats", "surprisal_bits": "bits", "mean_lp": "nats per token", "slor": "nats per token"}
 # How `estimates.csv` names its intervals, and how a sentence does.
 INTERVALS = {"Wilson": "Wilson interval", "bootstrap over suites": "bootstrap over suites"}
 

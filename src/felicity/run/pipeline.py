@@ -122,7 +122,10 @@ def carry_out(
     stages = {name: fix_pending(lm, folder, part, step=step) for name, step, part in _stages(plan, prompts)}
     frames = find_frames(plan.items) if "fill" in RULES[plan.rule].needs else []
     scored = on_pending(stages) if on_pending else 0
-    noted = _note_reading(lm, manifest, folder, share_progress(progress, after=len(frames)))
+    # Texts that are scored already count as done, so that the total is that of the run.
+    known = len(prompts) - sum(len(part) for part in stages.values())
+    counted = share_progress(progress, before=known, after=len(frames))
+    noted = _note_reading(lm, manifest, folder, counted)
     scored += _score_stages(lm, stages, noted)
     manifest["scored"] = {"texts": len(prompts), "now": scored}
     _take_notes(manifest, lm)
@@ -135,8 +138,7 @@ def carry_out(
         noise, manifest["noise"] = measure_close_calls(lm, folder, prompts, case, RULES[plan.rule])
         case = replace(case, noise=noise)
     if frames:
-        before = sum(len(part) for part in stages.values())
-        filled = lm.fill_all(frames, k=K, progress=share_progress(progress, before=before))
+        filled = lm.fill_all(frames, k=K, progress=share_progress(progress, before=len(prompts)))
         fillers = read_cloze(lm, plan.items)
         case = replace(case, fillers=fillers, targets=plan.targets, change=plan.change)
         dropped = int(fillers["dropped"].sum())

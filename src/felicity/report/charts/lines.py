@@ -1,5 +1,6 @@
 """Lines with shaded intervals, in one panel or in several: regions of a suite, lengths of a context."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,12 @@ from felicity.report.charts.panels import (
 MOST_SERIES = 6
 ASIDE = 0.05
 COLUMNS = 3
+# Pixels of a line of tick labels and of an average character; labels have at most so many lines, and where
+# a line holds fewer characters than this, only numbers are written.
+LINE_HEIGHT = 12
+CHARACTER = 6.2
+MOST_LINES = 3
+FEWEST_CHARACTERS = 5
 
 
 class Point(NamedTuple):
@@ -47,11 +54,12 @@ def chart_lines(
     """
     import altair as alt
 
-    left, right, height = (44, 14, 200) if canvas.narrow else (64, 28, 260)
+    left, right, height = (52, 14, 200) if canvas.narrow else (64, 28, 260)
     width = canvas.width - left - right
     series = list(dict.fromkeys(point.series for point in points))
     entries, looks = place_legend(series, width), choose_looks(series)
-    x = _x_axis(points, labels, x_title, canvas)
+    lines = [wrap_label(label, width / len(labels)) for label in labels]
+    x = _x_axis(points, lines, x_title)
     y = alt.Y("y:Q", axis=alt.Axis(title=y_title, tickCount=5), scale=alt.Scale(zero=True, nice=True))
     marks: list[Any] = []
     if level is not None:
@@ -75,7 +83,7 @@ def chart_lines(
         dots = plot(own).mark_circle(**look, size=46, opacity=1)
         marks += [line.encode(x=x, y=y), dots.encode(x=x, y=y)]
     marks += draw_legend(entries, looks)
-    bottom = 70 if labels else 48
+    bottom = 34 + LINE_HEIGHT * max((len(label) for label in lines), default=1)
     return finish(
         alt.layer(*marks).properties(width=width, height=height),
         margins={"left": left, "right": right, "top": legend_height(entries), "bottom": bottom},
@@ -84,7 +92,7 @@ def chart_lines(
     )
 
 
-def _x_axis(points: Sequence[Point], labels: Sequence[str], title: str, canvas: Canvas) -> Any:
+def _x_axis(points: Sequence[Point], labels: Sequence[Sequence[str]], title: str) -> Any:
     import altair as alt
 
     if not labels:
@@ -92,17 +100,42 @@ def _x_axis(points: Sequence[Point], labels: Sequence[str], title: str, canvas: 
         few = values if len(values) <= 24 else values[:: len(values) // 12]
         axis = alt.Axis(title=title, grid=False, values=few, format="d")
         return alt.X("x:Q", axis=axis, scale=alt.Scale(nice=False, zero=False, padding=14))
-    expression = "[" + ",".join(_quoted(label) for label in labels) + "][datum.value]"
+    listed = ("[" + ",".join(_quoted(line) for line in label) + "]" for label in labels)
     axis = alt.Axis(
         title=title,
         grid=False,
         values=list(range(len(labels))),
-        labelExpr=expression,
-        labelAngle=-30 if not canvas.narrow else -60,
-        labelAlign="right",
-        labelLimit=110,
+        labelExpr="[" + ",".join(listed) + "][datum.value]",
+        labelAngle=0,
+        labelAlign="center",
+        labelLineHeight=LINE_HEIGHT,
     )
-    return alt.X("x:Q", axis=axis, scale=alt.Scale(domain=[-0.3, len(labels) - 0.7], nice=False, zero=False))
+    return alt.X("x:Q", axis=axis, scale=alt.Scale(domain=[-0.5, len(labels) - 0.5], nice=False, zero=False))
+
+
+def wrap_label(label: str, room: float) -> list[str]:
+    """A label as lines that fit into so many pixels; of a numbered one the number alone, if it cannot fit.
+
+    >>> wrap_label("3 embedded verb phrase", 60)
+    ['3', 'embedded', 'verb phr…']
+    >>> wrap_label("12 embedded verb", 20)
+    ['12']
+    """
+    most = max(1, int(room / CHARACTER))
+    number, _, name = label.partition(" ")
+    numbered = number.isdecimal() and bool(name)
+    if most < FEWEST_CHARACTERS:
+        return [number] if numbered else [_shorten(label, most)]
+    lines = textwrap.wrap(name if numbered else label, most, break_long_words=False) or [""]
+    lines = [number, *lines] if numbered else lines
+    kept = lines[:MOST_LINES]
+    if len(lines) > MOST_LINES:
+        kept[-1] = " ".join(lines[MOST_LINES - 1 :])
+    return [_shorten(line, most) for line in kept]
+
+
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: max(1, most - 1)].rstrip() + "…"
 
 
 def _quoted(label: str) -> str:

@@ -34,6 +34,7 @@ def _overall(splits: pl.DataFrame) -> Extra:
         "intervals. N/A: no pair.",
         columns=("Model", "Measure", *SPLITS),
         rows=tuple(_rows(splits.filter(pl.col("suite") == EVERYTHING), suite=False)),
+        names=2,
     )
 
 
@@ -44,6 +45,7 @@ def _suites(splits: pl.DataFrame) -> Extra:
         lede="The same for every suite.",
         columns=("Suite", "Model", "Measure", *SPLITS),
         rows=tuple(_rows(splits.filter(pl.col("suite") != EVERYTHING), suite=True)),
+        names=3,
     )
 
 

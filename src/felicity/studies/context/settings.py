@@ -122,6 +122,10 @@ class Setting:
         """For study.json: the text by its digest, without paths or settings that may change later."""
         told = asdict(self)
         del told["parse"]
+        if told["columns"]:
+            # Studies from before there were factors have no such field.
+            factors = told["columns"].pop("factors")
+            told["columns"] |= {"factors": list(factors)} if factors else {}
         told["text"] = hash_file(self.text) if self.text and "unrelated" in self.kinds else None
         told["conditions"] = hash_file(self.conditions) if self.conditions else None
         told["source"] = None if self.source is None else self.source.name
