@@ -28,6 +28,8 @@ MAIN = "top5"
 SENSITIVITY = "sensitivity"
 ALPHA = 0.05
 UNRANKED = 10**6
+# An SD of random effects, in log-odds, beyond which a logistic regression is as good as separated.
+WIDEST = 10.0
 Answers = Mapping[tuple[str, str], pl.DataFrame]  # by dataset and model
 Sets = Mapping[str, ClozeSet]
 
@@ -238,6 +240,12 @@ def fit_regressions(
         for term in fit.fixed.iter_rows(named=True):
             told = {name: term[name] for name in ("estimate", "se", "statistic", "p", "low", "high")}
             rows.append({"small": small, "formula": formula, "kind": "fixed", "term": term["term"]} | told)
+        widest = float(fit.random["sd"].max() or 0.0) if fit.random.height else 0.0  # type: ignore[arg-type]
+        if widest > WIDEST:
+            notes.append(
+                f"{small}: a random effect has an SD of {widest:.0f} in log-odds, as where a model is almost "
+                "always wrong; the estimates of this regression are hardly bounded by the data."
+            )
         for effect in fit.random.iter_rows(named=True):
             name = f"SD of {effect['group']}"
             rows.append(
