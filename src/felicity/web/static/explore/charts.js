@@ -57,16 +57,16 @@ function yAxis(chart, y, [low, high], bounds, title) {
     chart.append(svg("line", { class: value === 0 ? "zero" : "grid", x1: bounds.left, x2: bounds.right, y1: y(value), y2: y(value) }),
       svg("text", { class: "tick", x: bounds.left - 6, y: y(value) + 4, "text-anchor": "end" }, decimal(value, places)));
   }
-  chart.append(svg("text", { class: "title", x: 4, y: 14 }, title));
+  chart.append(svg("text", { class: "title", x: 4, y: 18 }, title));
 }
 
 // series: {name, points: [{x, y, low, high, mark}]}; x are places of `labels`, or numbers if there are none.
-export function drawLines(series, { labels = null, zero = false, title = "", xTitle = "", height = 300 } = {}) {
+export function drawLines(series, { labels = null, zero = false, title = "", xTitle = "", height = 300, cut = false } = {}) {
   const turned = labels && labels.some((label) => label.length > 4 && labels.length > 7);
   const bounds = { left: 48, right: WIDTH - 14, top: 26, bottom: height - (turned ? 84 : 40) };
-  // An interval over few items may be many times wider than what it is about; it is cut off at the edge.
+  // An interval over few items may be many times wider than what it is about; with `cut` it ends at the edge.
   const [least, most] = extent(series.flatMap((own) => own.points.map((point) => point.y)), { zero, pad: 0.6 });
-  const inside = (value) => (value === null || value === undefined ? value : Math.min(most, Math.max(least, value)));
+  const inside = (value) => (!cut || value === null || value === undefined ? value : Math.min(most, Math.max(least, value)));
   const all = series.flatMap((own) => own.points.flatMap((point) => [point.y, inside(point.low), inside(point.high)]));
   const [low, high] = extent(all, { zero });
   const places = series.flatMap((own) => own.points.map((point) => point.x));

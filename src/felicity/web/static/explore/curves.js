@@ -13,14 +13,14 @@ export async function showRegions(page) {
     const series = own.map((curve) => ({ name: named(curve.condition), points: curve.points.map(([region, mean, low, high]) => ({
       x: names.indexOf(region), y: inUnit(mean, "bits", page.unit), low: inUnit(low, "bits", page.unit), high: inUnit(high, "bits", page.unit) })) }));
     for (const each of series) each.points.sort((one, other) => one.x - other.x);
-    return [el("h2", null, model), el("figure", null, drawLines(series, { labels: answer.regions.map(([, name]) => named(name)), title: `Surprisal in ${page.unit}`, zero: true, height: 340 }))];
+    return [el("h2", null, model), el("figure", null, drawLines(series, { labels: answer.regions.map(([, name]) => named(name)), title: `Surprisal in ${page.unit}`, zero: true, height: 340, cut: true }))];
   });
   const rows = answer.curves.flatMap((curve) => curve.points.map(([region, mean, low, high, n]) => [named(curve.condition), curve.model, region, decimal(inUnit(mean, "bits", page.unit)),
     low === null ? "–" : `${decimal(inUnit(low, "bits", page.unit))} to ${decimal(inUnit(high, "bits", page.unit))}`, String(n)]));
   return [
     el("h1", { tabindex: "-1" }, "Surprisal by region"),
     el("div", { class: "bar" }, choose("region_suite", "Suite", suites, answer.suite, (value) => go("regions", { region_suite: value }))),
-    el("p", { class: "hint" }, "Means over the items of the suite; bars are 95% intervals (Student's t)."),
+    el("p", { class: "hint" }, "Means over the items of the suite; bars are 95% intervals (Student's t), cut off at the edge where they are very wide."),
     charts, el("details", null, el("summary", null, "As a table"), table(["Condition", "Model", "Region", `Mean in ${page.unit}`, "95% interval", "Items"], rows, { numbers: [3, 4, 5] })),
   ];
 }
