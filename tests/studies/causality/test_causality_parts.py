@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -10,7 +11,9 @@ from felicity.humans import build_lists
 from felicity.stimuli.extension import Extension
 from felicity.stimuli.review import Queue
 from felicity.studies.causality import (
+    CausalityStudy,
     SampleSize,
+    analyse_ratings,
     check_balance,
     draw_sample,
     find_offensive,
@@ -20,6 +23,7 @@ from felicity.studies.causality import (
     read_decisions,
     read_stimuli_set,
     trim_repetition,
+    write_causality_report,
     write_study_folder,
 )
 from felicity.studies.causality.continuations import count_reasons, describe_diversity
@@ -249,3 +253,30 @@ def test_the_study_folder_is_ready_for_raters(tmp_path: Path) -> None:
 def test_too_many_lists_are_refused() -> None:
     with pytest.raises(BadInput, match="take fewer lists"):
         draw_sample(continuations(), SampleSize(verbs=2, bins=2, pairs=2, lists=99))
+
+
+def test_ratings_are_reported_with_both_models(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    stimuli = pl.DataFrame(
+        {
+            "sentence": [f"s{place}" for place in range(60)],
+            "noun_pair": [str(place % 4) for place in range(60)],
+            "bias": rng.uniform(-100, 100, 60),
+            "log_frequency": rng.normal(3, 1, 60),
+        }
+    )
+    liking = dict(zip(stimuli["sentence"], rng.normal(3, 1, 60), strict=True))
+    rows = [
+        (rater, sentence, float(np.clip(round(value + rng.normal(0, 0.7)), 1, 5)))
+        for rater in "abcd"
+        for sentence, value in liking.items()
+    ]
+    ratings = pl.DataFrame(rows, schema=["participant", "sentence", "rating"], orient="row")
+    found = analyse_ratings(ratings, stimuli)
+    assert list(found.models) == ["linear", "ordinal"]
+    assert found.counts["n"].sum() == 240
+    record = {"source": "own", "notes": []}
+    study = CausalityStudy(record, stimuli.with_columns(verb=pl.lit("x")), (), {}, found)
+    page = write_causality_report(study, tmp_path).read_text(encoding="utf-8")
+    assert "Mixed models of ratings" in page
+    assert "ordinal" in page

@@ -82,9 +82,13 @@ def analyse_ratings(ratings: pl.DataFrame, stimuli: pl.DataFrame) -> RatingFindi
     frame = ratings.select("participant", "sentence", "rating").join(known, on="sentence", how="left")
     frame = frame.with_columns(strength=pl.col("bias").abs()).drop_nulls(("strength", "log_frequency"))
     models = {}
+    formula = RATING
+    if frame["noun_pair"].n_unique() < 2:
+        formula = RATING.replace(" + (1 | noun_pair)", "")
+        notes.append("There is one noun pair only, so that the models have no random effect of it.")
     for name, fit in MODELS.items():
         try:
-            models[name] = fit(RATING, frame)
+            models[name] = fit(formula, frame)
         except (BadInput, np.linalg.LinAlgError) as error:
             notes.append(f"The {name} model was not fitted: {error}")
     values = reliability["reliability"].drop_nulls().to_numpy()

@@ -44,8 +44,8 @@ def write_causality_report(study: CausalityStudy, folder: Path) -> Path:
         folder / "report.html",
         eyebrow="Implicit causality",
         title=f"Implicit causality: {names}",
-        subject=f"{study.record['source']}, {count(prompts)} prompts with {count(_verbs(study))} verbs",
-        meta="After Huynh et al. (2022)",
+        subject=str(study.record["source"]),
+        meta=f"{count(prompts)} prompts with {count(_verbs(study))} verbs · after Huynh et al. (2022)",
     )
 
 
@@ -217,11 +217,11 @@ def _models(study: CausalityStudy) -> list[Extra]:
 
 def _model_table(name: str, title: str, table: pl.DataFrame, first: str) -> Extra:
     rows, notes = [], []
-    keys = [key for key in (first, "model") if key in table.columns]
+    keys = [key for key in dict.fromkeys((first, "model")) if key in table.columns]
     for row in table.iter_rows(named=True):
         rows.append(
             (
-                " · ".join(str(row[key]) for key in dict.fromkeys(keys)),
+                " · ".join(str(row[key]) for key in keys),
                 row["term"],
                 decimal(row["estimate"], MANY_DIGITS),
                 decimal(row["se"], MANY_DIGITS),
@@ -230,11 +230,11 @@ def _model_table(name: str, title: str, table: pl.DataFrame, first: str) -> Extr
                 _p(row["p"]),
             )
         )
-    for (_, *_rest), part in table.group_by(*keys, "formula", maintain_order=True):
+    for _, part in table.group_by(*keys, "formula", maintain_order=True):
         row = part.row(0, named=True)
         said = " The fit is singular: a variance or correlation is at its bound." if row["singular"] else ""
         r2 = f"R² marginal {decimal(row['r2_marginal'], 3)}, conditional {decimal(row['r2_conditional'], 3)}"
-        who = " · ".join(str(row[key]) for key in dict.fromkeys(keys))
+        who = " · ".join(str(row[key]) for key in keys)
         notes.append(f"{who}: {row['formula']}; n {count(row['n'])}; {r2}.{said}")
     return Extra(
         name=name,
