@@ -64,8 +64,8 @@ def round_trip(
 
     Debian's Apertium translates unless --command or --model names another translator; its languages spa,
     cat, gl and eo damage sentences to different degrees. Sentences that come back unchanged are dropped and
-    counted. The table is one of `felicity rate new --from` and of `felicity acceptability`; beside it, a .json file
-    records translator, versions, routes and seeds.
+    counted. The table is one of `felicity rate new --from` and of `felicity acceptability`; beside it, a
+    .json file records translator, versions, routes and seeds.
 
     \b
     Examples:
