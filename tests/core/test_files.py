@@ -124,7 +124,7 @@ def test_tables_are_read_by_their_ending(tmp_path: Path) -> None:
     ("name", "content", "complaint"),
     [
         ("gone.csv", None, "There is no file"),
-        ("t.xlsx", None, "is not a table"),
+        ("t.ods", None, "is not a table"),
         ("empty.csv", b"", "is empty"),
         ("latin.csv", "naïve,x\n1,é\n".encode("latin-1"), "cannot be read as a table"),
         ("cut.parquet", b"PAR1", "not a complete Parquet file"),

@@ -172,7 +172,7 @@ def test_ratings_are_correlated_by_condition(tiny_model: Path, tmp_path: Path) -
     words = ["cat", "cats", "dog", "Tim", "here", "ever"]
     for setting in ("none", "real", "random"):
         rows = [
-            f"{n},{n % 2},en,The {word} barked.,{'' if setting == 'none' else 'No dog.'},,{n / 2}"
+            f"{n},{n % 2},en,The {word} barked.,{'' if setting == 'none' else 'No dog.'},2|3,{n / 2}"
             for n, word in enumerate(words)
         ]
         (tmp_path / f"context-{setting}-ratings.csv").write_text(head + "\n".join(rows) + "\n")

@@ -124,6 +124,7 @@ def test_plain_batches_give_the_same_and_say_so(tiny_model: Path, tiny: CausalEn
     assert plain.info.notes["scheduler"] == "plain"
 
 
+@pytest.mark.slow
 def test_the_trie_gives_plain_numbers_on_blimp_with_a_real_model(published: Callable[[str], Path]) -> None:
     published("blimp")
     texts = sample_items(read_items("blimp"), 1, seed=12)["text"].to_list()

@@ -253,6 +253,7 @@ def test_names_from_outside_cannot_write_markup(bare: ContextPage) -> None:
     assert "&lt;i&gt;" in page
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="needs chromium or chrome on the path")
 def test_the_page_and_its_files_stand_in_a_browser(study: ContextPage, tmp_path: Path) -> None:
     page = write_context_page(study, tmp_path)

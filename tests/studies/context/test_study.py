@@ -224,6 +224,7 @@ def test_crows_pairs_takes_the_less_stereotyping_sentence_as_acceptable(
     assert planned.dataset.method == "less"
 
 
+@pytest.mark.slow
 def test_bfloat16_judges_as_float32_in_every_context(wide_model: Path, tmp_path: Path) -> None:
     """In a process of its own, as a user would; torch is not there yet when the processor is tried."""
     asked = [

@@ -73,7 +73,7 @@ def find_repetition(text: str, *, words: int = REPEATED_WORDS) -> tuple[str, int
     """The first words that come a second time, and the character where they do; None where nothing repeats.
 
     >>> find_repetition("he was too tired, and the man was too tired to drive", words=3)
-    ('was too tired', 29)
+    ('was too tired', 30)
     """
     spans = [(match.group().lower(), match.start()) for match in WORD.finditer(text)]
     seen: set[tuple[str, ...]] = set()
