@@ -27,7 +27,7 @@ from felicity.studies.causality import (
     write_study_folder,
 )
 from felicity.studies.causality.continuations import count_reasons, describe_diversity
-from felicity.studies.causality.preference import find_bin
+from felicity.studies.causality.preference import add_figures, find_bin
 
 PRONOUNS = {"m": "he", "f": "she"}
 MIXED = {"subject": "m", "object": "f"}
@@ -119,6 +119,26 @@ def test_a_pronoun_does_not_decide_between_two_nouns_of_its_gender() -> None:
     nouns = {"subject": "man", "object": "king"}
     assert find_reference("he was late", nouns, genders, PRONOUNS) == ("unknown", "pronoun of both")
     assert find_reference("the king was late", nouns, genders, PRONOUNS) == ("object", "noun")
+
+
+def test_a_noun_of_several_words_or_without_an_article_is_found_again() -> None:
+    names = {"subject": "Anna", "object": "police officer"}
+    for text, side in (
+        ("Anna was late", "subject"),
+        ("the police officer was late", "object"),
+        ("police were late", "unknown"),
+        ("poor old Anna was late", "unknown"),
+    ):
+        assert find_reference(text, names, MIXED, PRONOUNS)[0] == side
+
+
+def test_a_model_that_finds_both_texts_impossible_has_no_preference() -> None:
+    table = pl.DataFrame(
+        {"subject_preference": [float("nan"), 1.0], "bias": [50.0, 50.0], "subject_gender": ["m", "m"]}
+    )
+    found = add_figures(table)
+    assert found["match"].to_list() == [None, 1.0]
+    assert found["subject_preference"].to_list() == [None, 1.0]
 
 
 def test_flags_name_the_term_and_the_reason_and_whole_words_only() -> None:

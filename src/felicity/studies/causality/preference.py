@@ -83,8 +83,11 @@ def tabulate_preference(stimuli: StimulusSet, requests: pl.DataFrame, scores: pl
 def add_figures(table: pl.DataFrame) -> pl.DataFrame:
     """The columns that the analyses need: gender as a number, the bin of the bias, and the match with it.
 
-    match: whether preference and bias have the same sign; null for a bias of 0, which predicts nothing.
+    match: whether preference and bias have the same sign; null for a bias of 0, which predicts nothing, and
+    where there is no preference, both texts being impossible for the model.
     """
+    # polars takes NaN for larger than any number.
+    table = table.with_columns(pl.col("subject_preference").fill_nan(None))
     match = (pl.col("subject_preference") * pl.col("bias") > 0).cast(pl.Float64)
     return table.with_columns(
         subject_male=(pl.col("subject_gender") == MALE).cast(pl.Int64),
@@ -163,7 +166,9 @@ def fit_preference(table: pl.DataFrame) -> PreferenceModels:
     preference: subject preference on bias by gender of the subject. residuals: squared residuals of the
     first on log frequency, with slopes by noun pair.
     """
-    known = table.drop_nulls("bias").filter(pl.col("subject_gender") != pl.col("object_gender"))
+    known = table.drop_nulls(("bias", "subject_preference")).filter(
+        pl.col("subject_gender") != pl.col("object_gender")
+    )
     models: dict[str, Any] = {}
     notes: list[str] = []
     for name, formula in (("preference", PREFERENCE), ("quadratic", QUADRATIC)):
