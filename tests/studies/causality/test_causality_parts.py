@@ -149,7 +149,7 @@ def test_flags_name_the_term_and_the_reason_and_whole_words_only() -> None:
     assert flags["reasons"][1] == "offensive: murdered (violence)"
     assert flags["reasons"][2].startswith('repetition: "')
     table = pl.DataFrame({"continuation": ["a", "b", "c"]}).hstack(flags)
-    assert dict(count_reasons(table).iter_rows()) == {"offensive (violence)": 1, "repetition ": 1}
+    assert dict(count_reasons(table).iter_rows()) == {"offensive (violence)": 1, "repetition": 1}
 
 
 def test_a_repetition_is_cut_before_the_clause_that_repeats() -> None:
