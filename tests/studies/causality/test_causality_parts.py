@@ -27,7 +27,7 @@ from felicity.studies.causality import (
     write_study_folder,
 )
 from felicity.studies.causality.continuations import count_reasons, describe_diversity
-from felicity.studies.causality.preference import add_figures, find_bin
+from felicity.studies.causality.preference import add_figures, draw_agreement, find_bin
 
 PRONOUNS = {"m": "he", "f": "she"}
 MIXED = {"subject": "m", "object": "f"}
@@ -130,6 +130,22 @@ def test_a_noun_of_several_words_or_without_an_article_is_found_again() -> None:
         ("poor old Anna was late", "unknown"),
     ):
         assert find_reference(text, names, MIXED, PRONOUNS)[0] == side
+
+
+def test_the_overall_interval_is_over_verbs_not_prompts() -> None:
+    """Of 40 verbs in both orders, 10 pairs of nouns each: half match everywhere, half nowhere."""
+    rows = [
+        {"verb": f"v{verb}", "subject_preference": 1.0 if verb % 2 else -1.0, "bias": 50.0}
+        | {"subject_gender": subject, "object_gender": other}
+        for verb in range(40)
+        for subject, other in 10 * [("m", "f"), ("f", "m")]
+    ]
+    table = draw_agreement(add_figures(pl.DataFrame(rows)))
+    whole = table.filter(pl.col("bias_bin").is_null(), subject_gender="all", counting="without bias 0")
+    row = whole.row(0, named=True)
+    assert (row["n"], row["agreement"]) == (800, 0.5)
+    # 40 verbs, not 800 prompts: t(39) times .5 / sqrt(39) to each side.
+    assert row["high"] - row["agreement"] == pytest.approx(2.0227 * 0.5 / 39**0.5, rel=0.03)
 
 
 def test_a_model_that_finds_both_texts_impossible_has_no_preference() -> None:
