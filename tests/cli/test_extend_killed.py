@@ -39,7 +39,7 @@ class Writer(Served):
         with self.lock:
             self.written[json.dumps(body, sort_keys=True)] += 1
         rng = random.Random(body["seed"])
-        time.sleep(rng.uniform(0.0, 0.2))
+        time.sleep(rng.uniform(0.0, 0.1))
         word = "".join(rng.choice(SYLLABLES) for _ in range(5))
         text = f"A {word} is a fish,\nA {word} is not a tool,\n"
         return 200, {"choices": [{"text": text, "finish_reason": "stop"}], "usage": {"completion_tokens": 9}}
@@ -73,7 +73,7 @@ def test_fifty_hard_kills_send_every_request_once_and_give_the_same_dataset(
 ) -> None:
     seeds, said = tmp_path / "seeds.txt", tmp_path / "said"
     seeds.write_text("A robin is a bird,\nA robin is not a tree,\nAn oak is a tree,\nAn oak is not a bird,\n")
-    rng, n = random.Random(11), 120
+    rng, n = random.Random(11), 240
     with Writer(tiny_model) as served:
         for number in range(KILLS):
             before = served.written.total()
@@ -82,7 +82,7 @@ def test_fifty_hard_kills_send_every_request_once_and_give_the_same_dataset(
                 # Most kills fall while an answer is under way or is being stored; the others come earlier.
                 wanted = before + rng.choice((1, 1, 2))
                 wait_for(lambda: served.written.total() >= wanted or process.poll() is not None)  # noqa: B023
-                time.sleep(rng.uniform(0.0, 0.2))
+                time.sleep(rng.uniform(0.0, 0.1))
             else:
                 time.sleep(rng.uniform(0.0, 1.5))
             assert process.poll() is None, said.read_text()

@@ -120,11 +120,19 @@ def test_tables_are_read_by_their_ending(tmp_path: Path) -> None:
     assert read_frame(tmp_path / "na.csv")["b"].to_list() == [None, 3]
 
 
+def test_cells_are_kept_as_they_are_written_if_they_are_to_be_text(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n007,NA\n1.50,\n")
+    assert read_frame(tmp_path / "t.csv", as_text=True).rows() == [("007", "NA"), ("1.50", None)]
+    pl.DataFrame({"a": [7], "b": [None]}).write_parquet(tmp_path / "t.parquet")
+    assert read_frame(tmp_path / "t.parquet", as_text=True).rows() == [("7", None)]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
         ("gone.csv", None, "There is no file"),
-        ("t.ods", None, "is not a table"),
+        ("t.pdf", None, "is not a table"),
+        ("cut.xlsx", b"PK", "not a complete Excel workbook"),
         ("empty.csv", b"", "is empty"),
         ("latin.csv", "naïve,x\n1,é\n".encode("latin-1"), "cannot be read as a table"),
         ("cut.parquet", b"PAR1", "not a complete Parquet file"),

@@ -81,6 +81,16 @@ def test_a_limit_for_prompt_and_continuation_together_counts_the_prompt(tiny_mod
         lm.generate(prompts, whole=4)
 
 
+def test_prompts_of_different_lengths_may_each_fill_the_window(tiny_model: Path) -> None:
+    lm = fe.model(str(tiny_model), cache=False)
+    window = lm.info.window
+    assert window is not None
+    found = lm.generate(["The cats", "No dog has ever barked here. The cats annoy"], tokens=999, whole=window)
+    assert len(found) == 2
+    with pytest.raises(BadInput, match="exceed the window"):
+        lm.generate(["The cats"], tokens=window)
+
+
 def test_beams_are_those_of_transformers_and_cut_at_the_stop(tiny_model: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer

@@ -59,3 +59,7 @@ def test_an_interaction_is_a_difference_of_differences_over_items() -> None:
     # t.test(c(1, 2, 3))$conf.int in R: -0.4841377, 4.4841377.
     assert (found["low"], found["high"]) == pytest.approx((-0.4841377, 4.4841377))
     assert measure_interaction(frame.filter(pl.col("x") == "no"), y="v", x="x", by="by") is None
+    without = pl.when(pl.int_range(pl.len()) == 0).then(None).otherwise(pl.col("v"))
+    lacking = measure_interaction(frame.with_columns(without.alias("v")), y="v", x="x", by="by")
+    assert lacking is not None
+    assert lacking["n"] == 2

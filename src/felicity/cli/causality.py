@@ -168,6 +168,9 @@ def report(
     ratings: Annotated[
         Path | None, typer.Option(help="ratings.csv, or the folder, of `felicity rate export`.")
     ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="Model whose continuations were rated, if several.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Analyse a study again, with ratings if there are any, and write its report.
@@ -179,7 +182,7 @@ def report(
     """
     from felicity.studies.causality import read_causality, write_causality_report
 
-    study = read_causality(folder, ratings=ratings)
+    study = read_causality(folder, ratings=ratings, model=model)
     page = write_causality_report(study, folder)
     _print_study(study.tables["agreement"].to_dicts(), study.record.get("notes", []), page, json=json)
 

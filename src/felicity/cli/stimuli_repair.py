@@ -43,12 +43,11 @@ def repair(
       felicity stimuli repair my_pairs.csv -m smollm2 -o sheet.csv
       felicity stimuli repair sheet.csv --reviewed -o repaired.csv
     """
-    import polars as pl
-
+    from felicity.core.files import read_frame
     from felicity.studies.pairs import accept_repairs, repair_pairs, write_pairs
 
     if reviewed:
-        accepted = accept_repairs(pl.read_csv(dataset, infer_schema=False))
+        accepted = accept_repairs(read_frame(Path(dataset), as_text=True))
         write_pairs(accepted, output)
         out.print(f"{len(accepted):,} pairs in {output}.", soft_wrap=True, markup=False)
         return

@@ -214,10 +214,11 @@ def find_ending(path: Path) -> str:
     return endings[-1] if endings else ""
 
 
-def read_frame(path: Path) -> "pl.DataFrame":
+def read_frame(path: Path, *, as_text: bool = False) -> "pl.DataFrame":
     """A table with typed columns from a .csv, .tsv, .parquet or .xlsx file, plain or gzipped.
 
-    Empty fields and R's NA are missing values. Of a workbook, the first sheet is read.
+    Empty fields and R's NA are missing values. Of a workbook, the first sheet is read. as_text: every cell as
+    text, as it is written: `007` keeps its zeros and NA is a word.
 
     Raises BadInput for another kind of file, and for one that is missing, empty or damaged.
     """
@@ -228,8 +229,11 @@ def read_frame(path: Path) -> "pl.DataFrame":
         raise BadInput(f"There is no file {path}; give a .csv, .tsv, .parquet or .xlsx table that exists.")
     content = read_bytes(path)
     if ending == ".xlsx":
-        return parse_excel(content, path)
-    return parse_parquet(content, path) if ending == ".parquet" else _parse_csv(content, path, ending)
+        return parse_excel(content, path, as_text=as_text)
+    if ending == ".parquet":
+        frame = parse_parquet(content, path)
+        return _as_text(frame) if as_text else frame
+    return _parse_csv(content, path, ending, as_text=as_text)
 
 
 def parse_parquet(content: bytes, path: Path) -> "pl.DataFrame":
@@ -270,13 +274,23 @@ def parse_excel(content: bytes, path: Path, *, as_text: bool = False) -> "pl.Dat
     return frame
 
 
-def _parse_csv(content: bytes, path: Path, ending: str) -> "pl.DataFrame":
+def _as_text(frame: "pl.DataFrame") -> "pl.DataFrame":
+    import polars as pl
+
+    return frame.select(pl.all().cast(pl.String))
+
+
+def _parse_csv(content: bytes, path: Path, ending: str, *, as_text: bool) -> "pl.DataFrame":
     import polars as pl
 
     separator = "\t" if ending == ".tsv" else ","
     try:
         return pl.read_csv(
-            io.BytesIO(content), separator=separator, null_values=["NA"], infer_schema_length=None
+            io.BytesIO(content),
+            separator=separator,
+            null_values=None if as_text else ["NA"],
+            infer_schema=not as_text,
+            infer_schema_length=None,
         )
     except pl.exceptions.NoDataError as error:
         raise BadInput(f"{path} is empty; give a table with a line of column names.") from error

@@ -52,6 +52,8 @@ def measure_interaction(
     if unit not in frame.columns or any(len(known) != 2 for known in levels.values()):
         return None
     cells = frame.group_by(unit, pl.col(x).cast(pl.String), pl.col(by).cast(pl.String)).agg(pl.col(y).mean())
+    # A cell without a value is a missing cell, not a difference of zero.
+    cells = cells.drop_nulls(y)
     sign = pl.when((pl.col(x) == levels[x][0]) == (pl.col(by) == levels[by][0])).then(1.0).otherwise(-1.0)
     each = cells.group_by(unit).agg((sign * pl.col(y)).sum().alias("value"), pl.len().alias("cells"))
     values = each.filter((pl.col("cells") == 4) & pl.col("value").is_finite())["value"].to_numpy()

@@ -4,14 +4,14 @@ In memory a pair is two sentences; as items it is a row per sentence with its fr
 its target (`text`), which is what a cloze dataset looks like everywhere in felicity.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.files import read_text, replacing
+from felicity.core.files import read_bytes, read_frame, read_text, replacing
 from felicity.core.schemas import ITEMS, TEXT
 
 CLOZE_ITEMS = {**ITEMS, "context_text": TEXT, "sentence": TEXT}
@@ -120,21 +120,19 @@ def read_items(path: Path) -> pl.DataFrame:
 
     Raises BadInput where the file cannot be read or lacks a column.
     """
-    readers: dict[str, Callable[[Path], pl.DataFrame]] = {
-        ".parquet": pl.read_parquet,
-        ".jsonl": pl.read_ndjson,
-        ".csv": pl.read_csv,
-        ".tsv": lambda file: pl.read_csv(file, separator="\t"),
-    }
-    if path.suffix not in readers:
+    if path.suffix not in ENDINGS:
         raise BadInput(f"{path} ends in '{path.suffix}'; felicity reads {', '.join(ENDINGS)} here.")
-    try:
-        items = readers[path.suffix](path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise BadInput(f"Cannot read {path}: {str(error).splitlines()[0]}.") from error
+    items = _read_lines(path) if path.suffix == ".jsonl" else read_frame(path)
     for name in ("item", "condition", "text", "context_text"):
         if name not in items.columns:
             raise BadInput(
                 f"{path} has no column '{name}'; a cloze file has item, condition, context_text, text."
             )
     return items.with_columns(pl.col("item").cast(pl.String))
+
+
+def _read_lines(path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_ndjson(read_bytes(path), infer_schema_length=None)
+    except pl.exceptions.PolarsError as error:
+        raise BadInput(f"{path} cannot be read as JSON lines: {str(error).splitlines()[0]}.") from error

@@ -27,7 +27,7 @@ from felicity.studies.causality import (
     write_study_folder,
 )
 from felicity.studies.causality.continuations import count_reasons, describe_diversity
-from felicity.studies.causality.preference import find_bin
+from felicity.studies.causality.preference import add_figures, draw_agreement, find_bin
 
 PRONOUNS = {"m": "he", "f": "she"}
 MIXED = {"subject": "m", "object": "f"}
@@ -121,6 +121,42 @@ def test_a_pronoun_does_not_decide_between_two_nouns_of_its_gender() -> None:
     assert find_reference("the king was late", nouns, genders, PRONOUNS) == ("object", "noun")
 
 
+def test_a_noun_of_several_words_or_without_an_article_is_found_again() -> None:
+    names = {"subject": "Anna", "object": "police officer"}
+    for text, side in (
+        ("Anna was late", "subject"),
+        ("the police officer was late", "object"),
+        ("police were late", "unknown"),
+        ("poor old Anna was late", "unknown"),
+    ):
+        assert find_reference(text, names, MIXED, PRONOUNS)[0] == side
+
+
+def test_the_overall_interval_is_over_verbs_not_prompts() -> None:
+    """Of 40 verbs in both orders, 10 pairs of nouns each: half match everywhere, half nowhere."""
+    rows = [
+        {"verb": f"v{verb}", "subject_preference": 1.0 if verb % 2 else -1.0, "bias": 50.0}
+        | {"subject_gender": subject, "object_gender": other}
+        for verb in range(40)
+        for subject, other in 10 * [("m", "f"), ("f", "m")]
+    ]
+    table = draw_agreement(add_figures(pl.DataFrame(rows)))
+    whole = table.filter(pl.col("bias_bin").is_null(), subject_gender="all", counting="without bias 0")
+    row = whole.row(0, named=True)
+    assert (row["n"], row["agreement"]) == (800, 0.5)
+    # 40 verbs, not 800 prompts: t(39) times .5 / sqrt(39) to each side.
+    assert row["high"] - row["agreement"] == pytest.approx(2.0227 * 0.5 / 39**0.5, rel=0.03)
+
+
+def test_a_model_that_finds_both_texts_impossible_has_no_preference() -> None:
+    table = pl.DataFrame(
+        {"subject_preference": [float("nan"), 1.0], "bias": [50.0, 50.0], "subject_gender": ["m", "m"]}
+    )
+    found = add_figures(table)
+    assert found["match"].to_list() == [None, 1.0]
+    assert found["subject_preference"].to_list() == [None, 1.0]
+
+
 def test_flags_name_the_term_and_the_reason_and_whole_words_only() -> None:
     assert find_offensive("she wanted to kill time") == [("kill", "violence")]
     assert find_offensive("she was very skilled in analysis") == []
@@ -129,7 +165,7 @@ def test_flags_name_the_term_and_the_reason_and_whole_words_only() -> None:
     assert flags["reasons"][1] == "offensive: murdered (violence)"
     assert flags["reasons"][2].startswith('repetition: "')
     table = pl.DataFrame({"continuation": ["a", "b", "c"]}).hstack(flags)
-    assert dict(count_reasons(table).iter_rows()) == {"offensive (violence)": 1, "repetition ": 1}
+    assert dict(count_reasons(table).iter_rows()) == {"offensive (violence)": 1, "repetition": 1}
 
 
 def test_a_repetition_is_cut_before_the_clause_that_repeats() -> None:

@@ -1,6 +1,7 @@
 """The whole study by the command line, with a tiny model and a few verbs."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,11 +105,40 @@ def test_a_sample_becomes_a_study_and_its_ratings_are_analysed(
     found = read_causality(finished, ratings=tmp_path / "ratings.csv").ratings
     assert found is not None
     assert found.summary["ratings"] == 24
+    _add_model(finished, "other")
+    for options, complaint in (
+        ((), "tiny-gpt2, other have written continuations; say whose were rated"),
+        (("--model", "othr"), "did you mean 'other'?"),
+    ):
+        said = cli("causality", "report", finished, "--ratings", tmp_path / "ratings.csv", *options)
+        assert said.code == 2
+        assert complaint in said.err
+    said = cli("causality", "report", finished, "--ratings", tmp_path / "ratings.csv", "-m", "other")
+    assert said.code == 0, said.err
+    turned = read_causality(finished, ratings=tmp_path / "ratings.csv", model="other").ratings
+    assert turned is not None
+    ours, theirs = (one.correlations.filter(measure=EXPECTED)["r"].item() for one in (found, turned))
+    assert theirs == pytest.approx(-ours)
     strange = pl.DataFrame(rows).with_columns(item=pl.lit("elsewhere"))
     strange.write_csv(tmp_path / "strange.csv")
-    said = cli("causality", "report", finished, "--ratings", tmp_path / "strange.csv")
+    said = cli("causality", "report", finished, "--ratings", tmp_path / "strange.csv", "-m", "other")
     assert said.code == 2
     assert "not one of the study's" in said.err
+
+
+EXPECTED = "preference for the noun that people expect"
+
+
+def _add_model(study: Path, name: str) -> None:
+    """Another model in the folder of a study: one that prefers the other noun each time."""
+    shutil.copytree(study / "models" / "tiny-gpt2", study / "models" / name)
+    table = pl.read_parquet(study / "models" / name / "preference.parquet")
+    table.with_columns(-pl.col("subject_preference")).write_parquet(
+        study / "models" / name / "preference.parquet"
+    )
+    record = json.loads((study / "study.json").read_text(encoding="utf-8"))
+    record["models"].append(name)
+    (study / "study.json").write_text(json.dumps(record), encoding="utf-8")
 
 
 def test_what_is_no_study_is_refused(cli: Cli, tmp_path: Path) -> None:

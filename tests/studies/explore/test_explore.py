@@ -320,6 +320,8 @@ def test_typed_sentences_are_scored_as_by_the_model_itself(runs: tuple[Path, Pat
     (verdict,) = found["verdicts"]
     assert verdict["margin"] == pytest.approx(expected[0] - expected[1])
     assert verdict["better"] == (0 if expected[0] > expected[1] else 1)
+    # As in a run, where no error of float32 was measured.
+    assert verdict["stable"] == (abs(expected[0] - expected[1]) > 2 * 0.01)
     assert score_texts({"tiny": lm}, ["Alone."])["verdicts"] == []
     assert score_texts({"tiny": lm}, ["Same.", "Same."])["verdicts"][0]["better"] is None
 

@@ -82,10 +82,10 @@ def test_the_commands_work_from_end_to_end(cli: Callable[..., Any], tiny_model: 
     for name in ("biased", "debiased"):
         assert (tmp_path / "out" / name / "models" / "tiny-gpt2" / "judgements.parquet").exists()
     answer = cli(
-        "stimuli", "repair", tmp_path / "twin.parquet", "-m", tiny_model, "-o", tmp_path / "sheet.csv"
+        "stimuli", "repair", tmp_path / "twin.parquet", "-m", tiny_model, "-o", tmp_path / "sheet.tsv"
     )
     assert answer.code == 0, answer.err
-    answer = cli("stimuli", "repair", tmp_path / "sheet.csv", "--reviewed", "-o", tmp_path / "done.csv")
+    answer = cli("stimuli", "repair", tmp_path / "sheet.tsv", "--reviewed", "-o", tmp_path / "done.csv")
     assert answer.code == 0, answer.err
     assert cli("data", "check", tmp_path / "fair.parquet").code == 0
 

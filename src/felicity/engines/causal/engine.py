@@ -198,7 +198,7 @@ class CausalEngine:
         """Rows of CONTINUATIONS: each prompt continued."""
         rows = [encode_prompt(self.encoder, text, name=self._source.name) for text in prompts]
         limits = find_limits(rows, sampling, continues=True)
-        refuse_long_prompts(rows, tokens=max(limits), window=self._description.window, name=self._source.name)
+        refuse_long_prompts(rows, limits=limits, window=self._description.window, name=self._source.name)
         return generate_texts(
             self.model, self.encoder.tokenizer, prompts, rows, sampling=sampling, continues=True
         )

@@ -74,12 +74,16 @@ def stream_for(seed: int, prompt: str, sample: int) -> np.random.Generator:
     return np.random.default_rng(int(fingerprint([seed, prompt, sample]), 16))
 
 
-def refuse_long_prompts(rows: Sequence[Sequence[int]], *, tokens: int, window: int | None, name: str) -> None:
+def refuse_long_prompts(
+    rows: Sequence[Sequence[int]], *, limits: Sequence[int], window: int | None, name: str
+) -> None:
     """Refuse prompts whose continuation would not fit into the model's window.
+
+    limits: the most new tokens of each row.
 
     Raises BadInput.
     """
-    longest = max(map(len, rows), default=0)
+    longest, tokens = max(zip(map(len, rows), limits, strict=True), key=sum, default=(0, 0))
     if window is not None and longest + tokens > window:
         raise BadInput(
             f"A prompt of {longest} tokens and {tokens} more exceed the window of '{name}' ({window}); "

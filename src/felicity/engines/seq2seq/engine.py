@@ -192,8 +192,8 @@ class Seq2SeqEngine:
         """Rows of CONTINUATIONS: the decoder's output after the encoder has read each prompt."""
         texts = [text.lower() for text in prompts] if self._policy.casing == "lower" else list(prompts)
         rows = self._tokenizer(texts, verbose=False)["input_ids"]
-        refuse_long_prompts(rows, tokens=0, window=self.info.window, name=self._source.name)
-        refuse_long_prompts([[0]], tokens=sampling.tokens, window=self.info.window, name=self._source.name)
+        refuse_long_prompts(rows, limits=[0] * len(rows), window=self.info.window, name=self._source.name)
+        refuse_long_prompts([[0]], limits=[sampling.tokens], window=self.info.window, name=self._source.name)
         return generate_texts(self.model, self._tokenizer, prompts, rows, sampling=sampling, continues=False)
 
     @cached_property

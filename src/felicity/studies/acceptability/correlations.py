@@ -192,9 +192,10 @@ def _compare(
 def measure_effects(vectors: Vectors, ratings: RatedSentences, *, seed: int = 0) -> pl.DataFrame:
     """Rows of EFFECTS: what each context does to ratings and to scores, in the same terms.
 
-    In units of the standard deviation without a context: the slope of in-context values on those without
-    (below 1: compressed), the ratio of the spreads, how far values are raised on average, and how far good
-    and bad sentences move, after the general rise is taken out.
+    In units of the standard deviation without a context: the slope of in-context values on those without,
+    the ratio of the spreads (below 1: compressed; a slope is below 1 also by an imperfect correlation), how
+    far values are raised on average, and how far good and bad sentences move, after the general rise is
+    taken out.
     """
     if NONE not in ratings.settings:
         return pl.DataFrame(schema=EFFECTS)

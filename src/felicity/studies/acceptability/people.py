@@ -120,7 +120,7 @@ def correlate_settings(ratings: RatedSentences, *, seed: int = 0) -> pl.DataFram
 
 
 def fit_lines(ratings: RatedSentences) -> pl.DataFrame:
-    """Rows of LINES: the in-context ratings regressed on those without; a slope below 1 is compression.
+    """Rows of LINES: the in-context ratings regressed on those without.
 
     sd_ratio compares the spread of the two directly: measurement error alone makes a slope smaller than 1,
     but leaves the ratio of standard deviations near 1.

@@ -413,17 +413,16 @@ def _effects(study: AcceptabilityStudy) -> Extra | None:
     figure = Figure(
         name="compression",
         title="Slope of in-context values on those without context",
-        subtitle="below 1: compressed; people and the best measure of every model",
+        subtitle="below 1 where values are compressed, but also where they merely correlate less",
         label="Slopes with 95% intervals; the table has the numbers.",
-        chart=partial(chart_estimates, estimates, axis="slope", levels={"no compression": 1.0}),
+        chart=partial(chart_estimates, estimates, axis="slope", levels={"slope 1": 1.0}),
     )
     return Extra(
         name="effects",
         title="What context does to people and to models",
         lede="Ratings and scores in the same terms: in standard deviations of the values without a context. "
-        "The slope "
-        "and the ratio of spreads tell compression (below 1); raised is the mean change; good and bad are "
-        "the changes "
+        "The ratio of spreads tells compression (below 1); the slope is below 1 also where the two merely "
+        "correlate imperfectly. Raised is the mean change; good and bad are the changes "
         "of sentences that people rate high and low without a context, beyond the mean change: a good "
         "sentence that "
         "falls and a bad one that rises is compression at both ends.",

@@ -104,7 +104,7 @@ def count_reasons(table: pl.DataFrame) -> pl.DataFrame:
         .with_row_index("place")
         .explode("kind")
         .with_columns(pl.col("kind").str.extract(r"^(.*?)(?::.*?(\(.*\))?)?$", 1), detail=_detail())
-        .with_columns(reason=pl.concat_str("kind", "detail", separator=" "))
+        .with_columns(reason=pl.concat_str("kind", "detail", separator=" ").str.strip_chars())
     )
     return kinds.group_by("reason").agg(n=pl.col("place").n_unique()).sort("n", descending=True)
 

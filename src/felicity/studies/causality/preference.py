@@ -12,7 +12,7 @@ from felicity.core.errors import BadInput
 from felicity.core.units import NATS_PER_BIT
 from felicity.design import build_requests
 from felicity.run import Plan
-from felicity.stats import fit_lmm, wilson_interval
+from felicity.stats import bootstrap_mean, fit_lmm, wilson_interval
 from felicity.studies.causality.stimuli import MALE, StimulusSet
 
 BIN_WIDTH, BINS, LOWEST = 20, 10, -100
@@ -83,8 +83,11 @@ def tabulate_preference(stimuli: StimulusSet, requests: pl.DataFrame, scores: pl
 def add_figures(table: pl.DataFrame) -> pl.DataFrame:
     """The columns that the analyses need: gender as a number, the bin of the bias, and the match with it.
 
-    match: whether preference and bias have the same sign; null for a bias of 0, which predicts nothing.
+    match: whether preference and bias have the same sign; null for a bias of 0, which predicts nothing, and
+    where there is no preference, both texts being impossible for the model.
     """
+    # polars takes NaN for larger than any number.
+    table = table.with_columns(pl.col("subject_preference").fill_nan(None))
     match = (pl.col("subject_preference") * pl.col("bias") > 0).cast(pl.Float64)
     return table.with_columns(
         subject_male=(pl.col("subject_gender") == MALE).cast(pl.Int64),
@@ -103,7 +106,9 @@ def draw_agreement(table: pl.DataFrame) -> pl.DataFrame:
     """Figure 1: agreement with the bias by bin and subject gender, counted in two ways.
 
     counting: `without bias 0` leaves verbs of bias 0 out; `bias 0 wrong` counts them as wrong, as the
-    authors.
+    authors. Intervals are Wilson's within a bin; over all bins whole verbs are resampled, since the prompts
+    of one verb are not independent: where a model expects one gender everywhere, one order of a verb matches
+    and the other does not.
     """
     known = table.drop_nulls("bias").filter(pl.col("subject_gender") != pl.col("object_gender"))
     rows = []
@@ -122,6 +127,12 @@ def draw_agreement(table: pl.DataFrame) -> pl.DataFrame:
 def _agreement(counting: str, gender: str, lower: int | None, cell: pl.DataFrame) -> dict[str, Any]:
     right, n = float(cell["match"].sum()), cell.height
     low, high = wilson_interval(right, n)
+    verbs = cell["verb"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    if lower is None and verbs.max() > 0:
+        found = bootstrap_mean(cell["match"].to_numpy(), clusters=verbs)
+        # Verbs that are all alike tell nothing about their spread.
+        if found.se > 0:
+            low, high = max(found.low, 0.0), min(found.high, 1.0)
     return {
         "counting": counting,
         "subject_gender": gender,
@@ -163,7 +174,9 @@ def fit_preference(table: pl.DataFrame) -> PreferenceModels:
     preference: subject preference on bias by gender of the subject. residuals: squared residuals of the
     first on log frequency, with slopes by noun pair.
     """
-    known = table.drop_nulls("bias").filter(pl.col("subject_gender") != pl.col("object_gender"))
+    known = table.drop_nulls(("bias", "subject_preference")).filter(
+        pl.col("subject_gender") != pl.col("object_gender")
+    )
     models: dict[str, Any] = {}
     notes: list[str] = []
     for name, formula in (("preference", PREFERENCE), ("quadratic", QUADRATIC)):

@@ -24,14 +24,20 @@ def find_reference(
 ) -> tuple[str, str]:
     """The noun that the first words take up, subject or object, and by what: pronoun, noun or nothing.
 
-    nouns, genders: of subject and object. pronouns: by gender. Only the beginning counts: a pronoun, or an
-    article and a noun. What begins otherwise ("of his ...") is unknown. Between two nouns of one gender a
-    pronoun does not decide.
+    nouns, genders: of subject and object; a noun may have several words. pronouns: by gender. Only the
+    beginning counts: a pronoun, or a noun, also after one word such as an article. What begins otherwise
+    ("of his ...") is unknown. Between two nouns of one gender a pronoun does not decide.
+
+    >>> nouns, genders = {"subject": "der Mann", "object": "die Frau"}, {"subject": "m", "object": "f"}
+    >>> find_reference("die Frau laut war", nouns, genders, {"m": "er", "f": "sie"})
+    ('object', 'noun')
     """
-    words = [word.lower().replace("’", "'") for word in WORD.findall(continuation)][:2]
-    for side, noun in nouns.items():
-        if noun.lower() in words and words.index(noun.lower()) == len(words[:2]) - 1:
-            return side, "noun"
+    words = _split(continuation)
+    for place in (0, 1):
+        for side, noun in nouns.items():
+            own = _split(noun)
+            if own and words[place : place + len(own)] == own:
+                return side, "noun"
     if not words:
         return UNKNOWN, "nothing"
     for gender, pronoun in pronouns.items():
@@ -39,6 +45,10 @@ def find_reference(
             sides = [side for side in (SUBJECT, OBJECT) if genders[side] == gender]
             return (sides[0], "pronoun") if len(sides) == 1 else (UNKNOWN, "pronoun of both")
     return UNKNOWN, "nothing"
+
+
+def _split(text: str) -> list[str]:
+    return [word.lower().replace("’", "'") for word in WORD.findall(text)]
 
 
 def assign_references(stimuli: StimulusSet, table: pl.DataFrame) -> pl.DataFrame:

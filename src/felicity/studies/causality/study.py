@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.engine import Sampling
-from felicity.core.errors import BadInput
+from felicity.core.errors import BadInput, UnknownName
 from felicity.core.files import disk_errors, read_text, replacing
 from felicity.core.progress import Progress
 from felicity.run import Model, RunFolder, carry_out
@@ -137,12 +137,14 @@ def _ask(
     _write(score_continuations(lm, written), folder / "continuations.parquet")
 
 
-def read_causality(out: Path, *, ratings: Path | None = None) -> CausalityStudy:
+def read_causality(out: Path, *, ratings: Path | None = None, model: str | None = None) -> CausalityStudy:
     """A study from its folder, analysed; its tables are written there anew.
 
-    ratings: the table or folder that `felicity rate export` wrote.
+    ratings: the table or folder that `felicity rate export` wrote. model: the one whose continuations were
+    rated, where several have written some.
 
-    Raises BadInput where the folder holds no study, or the ratings are of other sentences.
+    Raises BadInput where the folder holds no study, the ratings are of other sentences, or it is not known
+    whose continuations they are.
     """
     record = read_record(out)
     stimuli = pl.read_parquet(out / STIMULI)
@@ -151,7 +153,7 @@ def read_causality(out: Path, *, ratings: Path | None = None) -> CausalityStudy:
         raise BadInput(f"No model has finished in {out}; run `felicity causality run` with -o {out} again.")
     study = CausalityStudy(record, stimuli, models, _tabulate(models))
     if ratings is not None:
-        known = _rated_stimuli(models)
+        known = _rated_stimuli(models, model)
         study = replace(study, ratings=analyse_ratings(read_ratings(ratings), known))
     _write_tables(study, out)
     return study
@@ -196,13 +198,21 @@ def _read_model(folder: Path, name: str) -> ModelFindings:
     return ModelFindings(name, preference, fit_preference(preference), written)
 
 
-def _rated_stimuli(models: Sequence[ModelFindings]) -> pl.DataFrame:
-    """Every sentence with what the first model that wrote continuations says of it."""
-    own = next((one for one in models if one.written is not None), None)
-    if own is None or own.written is None:
+def _rated_stimuli(models: Sequence[ModelFindings], model: str | None) -> pl.DataFrame:
+    """Every sentence with what the model that wrote its continuation says of it.
+
+    The prompts are the same for all models, so that ratings alone do not tell whose continuations they are.
+    """
+    writers = {one.name: (one.preference, one.written) for one in models if one.written is not None}
+    if not writers:
         raise BadInput("No model of this study has written continuations, so that none can have been rated.")
-    written = own.written.filter(sample=0).select("item", "mean_lp", "continuation", "flagged", "reference")
-    return own.preference.join(written, on="item", how="left", maintain_order="left").with_columns(
+    if model is None and len(writers) > 1:
+        raise BadInput(f"{', '.join(writers)} have written continuations; say whose were rated with --model.")
+    if model is not None and model not in writers:
+        raise UnknownName("model", model, writers)
+    preference, written = writers[model or next(iter(writers))]
+    written = written.filter(sample=0).select("item", "mean_lp", "continuation", "flagged", "reference")
+    return preference.join(written, on="item", how="left", maintain_order="left").with_columns(
         sentence=pl.col("item")
     )
 

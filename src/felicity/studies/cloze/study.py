@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.files import disk_errors, replacing
+from felicity.core.files import disk_errors, read_frame, replacing
 from felicity.run import Model, read_study, write_study
 from felicity.studies.cloze.analysis import (
     Answers,
@@ -218,10 +218,7 @@ def _select_published(sets: Sets) -> pl.DataFrame:
 
 
 def _read_human(path: Path) -> pl.DataFrame:
-    try:
-        return pl.read_csv(path, infer_schema=False, separator="\t" if path.suffix == ".tsv" else ",")
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise BadInput(f"Cannot read {path}: {str(error).splitlines()[0]}.") from error
+    return read_frame(path, as_text=True)
 
 
 def _name(lm: Model, taken: set[str]) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 
 from felicity.core.contrasts import Headline
 from felicity.core.errors import BadInput, UnknownName
-from felicity.core.files import read_text
+from felicity.core.files import read_frame, read_text
 from felicity.run import RunFolder, find_headline
 from felicity.studies.explore.index import Source, build_index
 
@@ -175,7 +175,7 @@ def read_study_curves(study: Path) -> pl.DataFrame:
     path = study / "estimates.csv"
     if not path.exists():
         raise BadInput(f"{study} has no estimates.csv; run the study again to finish it.")
-    return pl.read_csv(path, infer_schema_length=None)
+    return read_frame(path)
 
 
 def read_study_unit(study: Path) -> str:

@@ -54,9 +54,10 @@ def _judge(
         (shown["sentences"][number]["lp"][place] for number in (0, 1)) if len(rows) > 1 else (0.0, 0.0)
     )
     same = len(rows) > 1 and rows[0]["tokens"] == rows[1]["tokens"]
-    margin = 0.0 if same else first - second
+    # Two scores of minus infinity are a tie, as in a run.
+    margin = 0.0 if same or first == second else first - second
     better = None if margin == 0 else 0 if margin > 0 else 1
-    return {"better": better, "margin": margin, "stable": abs(margin) > 2 * lm.info.noise, "same": same}
+    return {"better": better, "margin": margin, "stable": abs(margin) > 2 * lm.possible_error, "same": same}
 
 
 def list_alternatives(

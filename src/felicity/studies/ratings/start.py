@@ -10,7 +10,7 @@ from string import Template
 import polars as pl
 
 from felicity.core.errors import BadInput, FelicityError
-from felicity.core.files import data_folder, disk_errors, replacing
+from felicity.core.files import data_folder, disk_errors, find_ending, read_frame, replacing
 from felicity.data import is_table, read_dataset, sample_items
 from felicity.humans import STUDY_FILE, Study, read_study
 
@@ -107,12 +107,9 @@ def _read_source(source: str, sample: int | None, seed: int) -> list[dict[str, s
 
 def _own_table(path: Path) -> list[dict[str, str]] | None:
     """The rows of a table that already has the columns of the stimuli."""
-    if path.suffix not in (".csv", ".tsv"):
+    if find_ending(path) not in (".csv", ".tsv", ".xlsx"):
         return None
-    try:
-        frame = pl.read_csv(path, separator="\t" if path.suffix == ".tsv" else ",", infer_schema=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise BadInput(f"Cannot read {path}: {str(error).splitlines()[0]}.") from error
+    frame = read_frame(path, as_text=True)
     if not set(OWN_COLUMNS) <= set(frame.columns):
         return None
     return [{name: value or "" for name, value in row.items()} for row in frame.iter_rows(named=True)]
