@@ -290,7 +290,7 @@ def _count_with_wordfreq(verbs: list[str], language: str) -> pl.DataFrame:
         ) from error
     try:
         values = [zipf_frequency(verb, language) or None for verb in verbs]
-    except LookupError as error:
+    except (LookupError, ValueError) as error:  # no such list; no such tag
         raise BadInput(
             f"wordfreq has no words of the language '{language}'; correct `language`, or pass "
             "--frequency TABLE."
