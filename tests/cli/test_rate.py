@@ -178,3 +178,10 @@ def test_a_table_with_other_columns_is_refused_with_those_it_needs(cli: Cli, tmp
     assert refused.code == 2
     assert "needs the columns item and text, or good and bad" in refused.err
     assert not (tmp_path / "new").exists()
+
+
+def test_a_sample_of_a_table_of_stimuli_is_refused_not_ignored(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("item,text\n1,He left.\n2,She left.\n", encoding="utf-8")
+    refused = cli("rate", "new", tmp_path / "new", "--from", tmp_path / "own.csv", "--sample", 1)
+    assert refused.code == 2
+    assert "leave out --sample" in refused.err

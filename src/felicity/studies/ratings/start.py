@@ -104,6 +104,8 @@ def _read_source(source: str, sample: int | None, seed: int) -> list[dict[str, s
         return _from_run(path, sample, seed)
     if is_table(source) and path.exists():
         own = _own_table(path)
+        if own is not None and sample is not None:
+            raise BadInput(f"{source} is shown as it is; leave out --sample, or shorten the table.")
         if own is not None:
             return own
     items = sample_items(_read_items(source), sample, seed=seed)
