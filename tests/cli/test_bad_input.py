@@ -253,3 +253,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("this user may not mount a small file system")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_surprisal_refuses_an_ending_before_it_loads_the_model(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "own.txt").write_text("He left.\n", encoding="utf-8")
+    answer = cli("surprisal", tmp_path / "own.txt", "-m", tmp_path / "absent.arpa", "-o", tmp_path / "a.xyz")
+    refused(answer, "no ending '.xyz'")

@@ -49,3 +49,29 @@ def test_a_folder_without_a_run_is_refused(cli: Callable[..., Answer], tmp_path:
     answer = cli("explore", tmp_path / "nothing", "--static", tmp_path / "x.html")
     assert answer.code == 2
     assert "no run folder" in answer.err
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_that_does_not_exist_is_refused(cli: Callable[..., Answer], run: Path, port: int) -> None:
+    answer = cli("explore", run, "--no-browser", "--port", port)
+    assert answer.code == 2
+    assert answer.err.strip() == f"There is no port {port}; choose a --port from 0 to 65535."
+
+
+def test_a_page_must_end_in_html(cli: Callable[..., Answer], run: Path) -> None:
+    answer = cli("explore", run, "--static", run / "page.pdf")
+    assert answer.code == 2
+    assert "page.pdf does not end in .html" in answer.err
+
+
+def test_another_study_is_refused_and_its_runs_are_named(
+    cli: Callable[..., Answer], run: Path, tmp_path: Path
+) -> None:
+    study = tmp_path / "study"
+    (study / "models").mkdir(parents=True)
+    run.rename(study / "models" / "tiny")
+    (study / "study.json").write_text('{"study": "acceptability"}', encoding="utf-8")
+    answer = cli("explore", study, "--static", tmp_path / "x.html")
+    assert answer.code == 2
+    assert "is no study of `felicity context`; name the run of a model in it" in answer.err
+    assert cli("explore", study / "models" / "tiny", "--static", tmp_path / "x.html").code == 0

@@ -162,3 +162,26 @@ def test_the_server_prints_its_links_and_goes_on_after_an_interrupt(small: Path)
         server.send_signal(signal.SIGINT)
         _, said = server.communicate(timeout=60)
         assert "Traceback" not in said
+
+
+def test_a_study_that_is_refused_does_not_stay_in_the_way(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("item,text\n1,He left.\n2,She left.\n", encoding="utf-8")
+    refused = cli("rate", "new", tmp_path / "new", "--from", tmp_path / "own.csv", "--points", 50)
+    assert refused.code == 2
+    assert "should be from 2 to 11" in refused.err
+    assert cli("rate", "new", tmp_path / "new", "--from", tmp_path / "own.csv").code == 0
+
+
+def test_a_table_with_other_columns_is_refused_with_those_it_needs(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("foo,bar\na,b\n", encoding="utf-8")
+    refused = cli("rate", "new", tmp_path / "new", "--from", tmp_path / "own.csv")
+    assert refused.code == 2
+    assert "needs the columns item and text, or good and bad" in refused.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_sample_of_a_table_of_stimuli_is_refused_not_ignored(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("item,text\n1,He left.\n2,She left.\n", encoding="utf-8")
+    refused = cli("rate", "new", tmp_path / "new", "--from", tmp_path / "own.csv", "--sample", 1)
+    assert refused.code == 2
+    assert "leave out --sample" in refused.err

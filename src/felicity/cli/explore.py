@@ -60,6 +60,8 @@ def explore(
         raise BadInput("-m names a model for typed sentences; add --live.")
     if static and live:
         raise BadInput("A file cannot score sentences; leave out --live or --static.")
+    if static and static.suffix.lower() not in (".html", ".htm"):
+        raise BadInput(f"{static} does not end in .html; the file is a page for the browser.")
     _need_web()
     from felicity.studies.explore import open_collections
 

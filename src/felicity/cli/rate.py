@@ -58,9 +58,9 @@ def new(
         typer.Option(help="likert, binary, choice, slider, magnitude, cloze, continuation, reading or maze."),
     ] = "likert",
     points: Annotated[int | None, typer.Option(help="Points of a Likert scale.  [default: 7]")] = None,
-    sample: Annotated[int | None, typer.Option(help="Only that many items of each suite.")] = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="Only that many items of each suite.")] = None,
     parts: Annotated[
-        int | None, typer.Option(help="Lists that the items are dealt out to.  [default: 1]")
+        int | None, typer.Option(min=1, help="Lists that the items are dealt out to.  [default: 1]")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample, the lists and the orders.")] = 0,
 ) -> None:

@@ -75,11 +75,14 @@ def round_trip(
       felicity rate new my-study --from degraded.csv
     """
     from felicity.core.errors import BadInput
+    from felicity.core.files import FRAMES, find_ending
     from felicity.stimuli.round_trip import parse_routes
     from felicity.studies.acceptability import make_stimuli
 
     if output.suffix != ".csv":
         raise BadInput(f"{output} does not end in .csv; the stimuli are a table for people.")
+    if find_ending(originals) in (*FRAMES, ".jsonl"):
+        raise BadInput(f"{originals} is a table; give a text file with one sentence per line.")
     if command and model:
         raise BadInput("--command and --model both name a translator; give one.")
     routes = parse_routes(through)

@@ -58,10 +58,12 @@ def surprisal(
       felicity surprisal stimuli.csv --by region --context preamble -o regions.csv
       echo "The cats annoy Tim." | felicity surprisal - --by token --rank --top 3
     """
-    from felicity.run import check_units, measure_surprisal, read_texts, take_lines, write_table
+    from felicity.run import check_ending, check_units, measure_surprisal, read_texts, take_lines, write_table
 
     silent = quiet or json
     check_units(by, unit, extras=bool(rank or entropy or top), spillover=spillover, boundary=boundary)
+    if output:
+        check_ending(output)
     given = (
         take_lines(sys.stdin.read(), context=context, where="standard input")
         if source == "-"

@@ -11,6 +11,7 @@ from .evaluate import plan_run as plan_run
 from .evaluate import read_run as read_run
 from .evaluate import report_run as report_run
 from .folder import RunFolder as RunFolder
+from .folder import check_ending as check_ending
 from .folder import export_tables as export_tables
 from .folder import write_table as write_table
 from .manifest import FORMAT as FORMAT

@@ -265,14 +265,23 @@ def defuse(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def check_ending(path: Path) -> None:
+    """Refuse a file that `write_table` could not write, before anything is computed for it.
+
+    Raises UnknownName.
+    """
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise UnknownName("ending", ending, ENDINGS, where=str(path))
+
+
 def write_table(frame: pl.DataFrame, path: Path) -> None:
     """Write a table in the format that the file's ending names; lists become JSON if it has none.
 
     Raises UnknownName for another ending.
     """
+    check_ending(path)
     ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise UnknownName("ending", ending, ENDINGS, where=str(path))
     with replacing(path) as part:
         if ending == ".parquet":
             frame.write_parquet(part, compression="zstd")

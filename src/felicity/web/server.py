@@ -13,11 +13,12 @@ from contextlib import contextmanager, suppress
 import uvicorn
 from fastapi import FastAPI
 
-from felicity.core.errors import NotPossible
+from felicity.core.errors import BadInput, NotPossible
 
 DRAIN_SECONDS = 5
 RESTART_SECONDS = 0.5
 BACKLOG = 4096
+LAST_PORT = 65535
 
 
 def serve(
@@ -34,7 +35,7 @@ def serve(
     make: builds the site; called in each worker, which shares nothing with the others but the address.
     proxy: address of the reverse proxy whose X-Forwarded headers are believed.
 
-    Raises NotPossible where the port is taken.
+    Raises NotPossible where the port is taken, BadInput where there is no such port.
     """
     listening = _listen(host, port)
     if workers > 1:
@@ -46,6 +47,8 @@ def serve(
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= LAST_PORT:
+        raise BadInput(f"There is no port {port}; choose a --port from 0 to {LAST_PORT}.")
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -238,3 +238,10 @@ def test_a_model_continues_the_prompt_on_the_command_line(
     else:
         route = json.loads(said.out)["routes"][0]
         assert route["kept"] + route["unchanged"] + route["empty"] == 2
+
+
+def test_a_table_of_originals_is_refused(cli: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("item,text\n1,He left.\n", encoding="utf-8")
+    answer = cli("stimuli", "round-trip", tmp_path / "own.csv", "-o", tmp_path / "new.csv")
+    assert answer.code == 2
+    assert "own.csv is a table; give a text file" in answer.err

@@ -316,3 +316,37 @@ def test_ratings_are_reported_with_both_models(tmp_path: Path) -> None:
     page = write_causality_report(study, tmp_path).read_text(encoding="utf-8")
     assert "Mixed models of ratings" in page
     assert "ordinal" in page
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"connectives": "[]"}, "'connectives' is empty"),
+        ({"same_gender": '"no"'}, "'same_gender' is .*true or false"),
+    ],
+)
+def test_a_design_without_prompts_or_with_a_wrong_switch_is_refused(
+    tmp_path: Path, fields: dict[str, str], told: str
+) -> None:
+    with pytest.raises(BadInput, match=told):
+        read_stimuli_set(str(write_design(tmp_path, **fields)))
+
+
+@pytest.mark.parametrize("language", ["xx", "no tag!"])
+def test_a_language_without_frequencies_is_refused(tmp_path: Path, language: str) -> None:
+    path = write_design(tmp_path, language=f'"{language}"')
+    path.write_text(path.read_text().replace('frequency = "counts.csv"\n', ""))
+    with pytest.raises(BadInput, match="no words of the language"):
+        read_stimuli_set(str(path))
+
+
+def test_a_table_in_place_of_a_design_is_refused(tmp_path: Path) -> None:
+    write_design(tmp_path)
+    with pytest.raises(BadInput, match="verbs.csv is no design"):
+        read_stimuli_set(str(tmp_path / "verbs.csv"))
+
+
+def test_a_sample_of_which_nothing_can_be_shown_is_refused() -> None:
+    table = continuations(verbs=6).with_columns(bias=pl.lit(None, dtype=pl.Float64))
+    with pytest.raises(BadInput, match="No continuation can be shown"):
+        draw_sample(table, SIZE, seed=1)

@@ -83,6 +83,11 @@ def draw_sample(
                     f"{verb}: {len(pairs)} noun pairs without a flag, not {size.pairs}; see the review."
                 )
     rows = pl.concat(chosen) if chosen else pool.clear()
+    if rows.is_empty():
+        raise BadInput(
+            "No continuation can be shown: all are flagged, or their verbs have no bias; "
+            "see flags.csv of the run."
+        )
     if rows.height < size.lists:
         raise BadInput(f"There are {rows.height} continuations for {size.lists} lists; take fewer lists.")
     return Sample(_deal(rows, size.lists, rng), pl.concat(waiting) if waiting else pool.clear(), tuple(notes))

@@ -15,7 +15,7 @@ from felicity.core.documents import Document, read_document
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.files import data_folder, read_frame
 from felicity.core.ids import fingerprint
-from felicity.data import read_dataset
+from felicity.data import is_table, read_dataset
 
 PUBLISHED = "implicit_causality"
 # Frequencies of the published verbs, where the files of the paper are at hand.
@@ -90,6 +90,8 @@ def read_stimuli_set(source: str, *, frequency: Path | None = None) -> StimulusS
 
 
 def _read_published(source: str) -> StimulusSet:
+    if source != PUBLISHED and is_table(source):
+        raise BadInput(f"{source} is no design; give {PUBLISHED}, or a .toml file that names your tables.")
     items = read_dataset(source).items
     known = {"bias", "noun_pair", "pronoun_gender"} <= set(items.columns)
     if not known or set(items["condition"]) != {"subject", "object"}:
@@ -133,12 +135,14 @@ def _read_design(path: Path) -> StimulusSet:
             document.fail(("template",), f"has no {part}")
     mention = _text(document, "mention", MENTION)
     connectives = document.texts(("connectives",)) if "connectives" in document.content else ["because"]
+    if not connectives:
+        document.fail(("connectives",), "is empty; name at least one, such as because")
     pronouns = {MALE: "he", FEMALE: "she"}
     if "pronouns" in document.content:
         document.only(("pronouns",), (MALE, FEMALE))
         pronouns = {gender: document.text(("pronouns", gender)) for gender in (MALE, FEMALE)}
     verbs, notes = _read_verbs(document)
-    same = bool(document.content.get("same_gender", False))
+    same = "same_gender" in document.content and document.get(("same_gender",), bool, "true or false")
     pairs = _read_nouns(document, same=same)
     rows = []
     for verb, (pair, first, second), connective in product(verbs, pairs, connectives):
@@ -284,7 +288,13 @@ def _count_with_wordfreq(verbs: list[str], language: str) -> pl.DataFrame:
             "Log frequencies need wordfreq or a table; run `pip install 'felicity[stimuli]'`, or pass "
             "--frequency TABLE."
         ) from error
-    values = [zipf_frequency(verb, language) or None for verb in verbs]
+    try:
+        values = [zipf_frequency(verb, language) or None for verb in verbs]
+    except (LookupError, ValueError) as error:  # no such list; no such tag
+        raise BadInput(
+            f"wordfreq has no words of the language '{language}'; correct `language`, or pass "
+            "--frequency TABLE."
+        ) from error
     return pl.DataFrame(
         {"verb": verbs, "log_frequency": values}, schema={"verb": pl.String, "log_frequency": pl.Float64}
     )

@@ -100,6 +100,11 @@ def open_collections(paths: Sequence[Path], *, check: bool = True) -> Iterator[t
 def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[str, str]]]:
     """The runs of a folder, each with what tells its stimuli: the dataset and a digest."""
     if (path / STUDY).exists():
+        if not RunFolder(path).file("items").exists():
+            raise BadInput(
+                f"{path} is no study of `felicity context`; name the run of a model in it, "
+                f"such as {path / MODELS}/NAME."
+            )
         folders = sorted((path / MODELS).iterdir()) if (path / MODELS).is_dir() else []
         if not folders:
             raise BadInput(f"The context study in {path} has no finished model; run it again.")

@@ -9,7 +9,7 @@ from string import Template
 
 import polars as pl
 
-from felicity.core.errors import BadInput, FelicityError
+from felicity.core.errors import BadInput, FelicityError, UnknownName
 from felicity.core.files import data_folder, disk_errors, find_ending, read_frame, replacing
 from felicity.data import is_table, read_dataset, sample_items
 from felicity.humans import STUDY_FILE, Study, read_study
@@ -90,7 +90,12 @@ def start_study(
     )
     with replacing(folder / STUDY_FILE) as part:
         part.write_text(text, encoding="utf-8")
-    return read_study(folder)
+    try:
+        return read_study(folder)
+    except FelicityError:
+        # The next attempt would find a study here.
+        (folder / STUDY_FILE).unlink()
+        raise
 
 
 def _read_source(source: str, sample: int | None, seed: int) -> list[dict[str, str]]:
@@ -99,10 +104,23 @@ def _read_source(source: str, sample: int | None, seed: int) -> list[dict[str, s
         return _from_run(path, sample, seed)
     if is_table(source) and path.exists():
         own = _own_table(path)
+        if own is not None and sample is not None:
+            raise BadInput(f"{source} is shown as it is; leave out --sample, or shorten the table.")
         if own is not None:
             return own
-    items = sample_items(read_dataset(source).items, sample, seed=seed)
+    items = sample_items(_read_items(source), sample, seed=seed)
     return _from_items(items, topics=_topics() if source == "lau2020" else {})
+
+
+def _read_items(source: str) -> pl.DataFrame:
+    try:
+        return read_dataset(source).items
+    except UnknownName as error:
+        if not is_table(source):
+            raise
+        raise BadInput(
+            f"{source} is no table of stimuli: it needs the columns item and text, or good and bad."
+        ) from error
 
 
 def _own_table(path: Path) -> list[dict[str, str]] | None:
