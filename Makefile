@@ -10,9 +10,12 @@ EXTRAS ?= dev
 # Test processes; each uses one thread.
 WORKERS ?= 2
 MKDOCS := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+# A process that has run out of tests takes over some of another's, so that none is idle at the end.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# Tests start many processes: where compiled modules are not kept, each would compile felicity anew.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow check bench docs format clean
+.PHONY: demo test test-slow check lint types pages bench docs format clean
 
 demo: $(INSTALLED)
 	$(BIN)/felicity run starter -o runs/starter-smollm2
@@ -26,10 +29,19 @@ test: $(READY)
 test-slow: $(READY)
 	$(PYTEST) -m slow
 
+# The types take about as long as the pages, and each needs one processor.
 check: $(READY)
+	$(MAKE) --no-print-directory -j2 lint types pages
+
+lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(READY)
 	$(BIN)/mypy
+
+# That the generated pages are up to date and every link works.
+pages: $(READY)
 	$(BIN)/python docs/generate.py --check
 	$(MKDOCS)
 
@@ -46,6 +58,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/rating.py --limit 100
 	$(BIN)/python benchmarks/explore.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/reliability.py
 
 docs: $(READY)
 	$(BIN)/python docs/generate.py

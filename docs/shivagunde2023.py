@@ -38,7 +38,7 @@ def main() -> int:
     if not named:
         sys.stderr.write("Set FELICITY_DATA to the folder that holds shivagunde2023/predictions.\n")
         return 2
-    text = render(Path(named) / "shivagunde2023" / "predictions")
+    text = render(compare_cells(Path(named) / "shivagunde2023" / "predictions"))
     if "--check" not in sys.argv:
         PAGE.write_text(text, encoding="utf-8")
         return 0
@@ -48,9 +48,8 @@ def main() -> int:
     return 1
 
 
-def render(predictions: Path) -> str:
+def render(cells: pl.DataFrame) -> str:
     """The whole page."""
-    cells = compare_cells(predictions)
     others = cells.filter(~pl.col("model").str.starts_with("gpt3"))
     gpt3 = cells.filter(pl.col("model").str.starts_with("gpt3"))
     parts = [

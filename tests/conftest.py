@@ -1,5 +1,6 @@
 """What the tests share: a tiny model made on the spot, the default model, published data, the CLI."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -188,6 +189,22 @@ def _fail_if_skipped(report: Any) -> None:
     if not any(allowed in reason for allowed in MAY_SKIP_IN_CI):
         report.outcome = "failed"
         report.longrepr = f"Nothing may skip in CI (tests/conftest.py), but: {reason}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files whose tests may take longest, so that no process ends with one of them alone."""
+    longest: dict[Path, float] = {}
+    for item in items:
+        limit = item.get_closest_marker("timeout")
+        seconds = float(limit.args[0]) if limit else 0.0
+        longest[item.path] = max(longest.get(item.path, 0.0), seconds)
+    items.sort(key=lambda item: -longest[item.path])
+
+
+def pytest_collection_finish() -> None:
+    """What importing the tests has left stays for good; no later search for garbage need visit it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

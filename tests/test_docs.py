@@ -1,15 +1,19 @@
 """The docs say what is so: every command line is valid and runs, every function of the walks is there.
 
 A command line is a line of a code block that begins with `felicity`. It is run as it stands, in a folder that
-has the files it names, but for what TINY changes so that it takes seconds. A comment before a block can say
-otherwise: `<!-- test: parse, WHY -->` has its options checked only, `<!-- test: skip, WHY -->` is left out.
+has the files it names, but for what TINY changes so that it takes seconds. One that serves until it is
+stopped, or that needs a server or a cluster, has its options checked only. A comment before a block can say
+otherwise: `<!-- test: parse, WHY -->` has the options checked only, `<!-- test: skip, WHY -->` leaves it out.
 """
 
 import importlib
 import re
 import shlex
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,6 +21,7 @@ from typer.main import get_command
 
 from felicity.cli.app import app
 from felicity.core.errors import UnknownName
+from felicity.data import load_entries
 from tests.conftest import DATA, ROOT, Answer, make_tiny_model
 from tests.engines.corpora import agreeing_lines, topical_documents, write_documents
 from tests.engines.shapes import make_masked
@@ -30,16 +35,25 @@ FENCE = re.compile(r"^\s*```")
 COMMAND = re.compile(r"^\s+(?:\$ )?felicity |^(?:\$ )?felicity ")
 # Small samples, short contexts and a random model for what would take minutes: added, or put in place of
 # what stands there.
-TINY = {
+TINY: dict[str, dict[str, str | None]] = {
     "run": {"--sample": "2"},
     "bias": {"--sample": "2", "-m": "wide"},
     "context": {"--sample": "2", "-m": "wide", "--lengths": "0,20", "--contexts-per-suite": "1"},
+    "acceptability": {"--sample": "2", "-m": "wide"},
+    "causality run": {"--sample": "1", "-m": "wide"},
+    "cloze": {"-m": "wide"},
+    "stimuli pairs": {"-n": "2", "--tokenizer": None},
+    "stimuli extend": {"-m": "wide", "-n": "1", "--most-requests": "2", "--tokens": "10"},
     "train lstm": {"--epochs": "1", "--hidden": "8", "--embedding": "8", "--min-count": "1"},
     "train tdlm": {"--epochs": "1", "--hidden": "8", "--embedding": "8", "--min-count": "1"},
 }
 # One phenomenon instead of all: where contexts grow, and for SyntaxGym's long lists of conditions.
 NARROW = {"blimp": ("--phenomenon", "anaphor_agreement"), "syntaxgym": ("--phenomenon", "agreement")}
-PUBLISHED = ("blimp", "syntaxgym", "crows_pairs", "shivagunde2023")
+# A run that the commands of a page begin with.
+FIRST = {
+    "README.md": "run blimp -m my-model --sample 2 --no-report -o runs/blimp-smollm2",
+    "explore.md": "run starter -m my-model --sample 2 -o runs/starter-smollm2",
+}
 
 
 class Line(NamedTuple):
@@ -74,6 +88,7 @@ def read_commands(page: Path) -> Iterator[Line]:
 
 
 ALL = {page: list(read_commands(page)) for page in PAGES}
+PROGRAM = get_command(app)
 
 
 def label(page: Path) -> str:
@@ -85,7 +100,7 @@ def parse(words: list[str]) -> None:
 
     Raises the parser's own error.
     """
-    command: Any = get_command(app)
+    command: Any = PROGRAM
     name, rest = "felicity", list(words)
     while hasattr(command, "commands"):
         name, rest = rest[0], rest[1:]
@@ -115,6 +130,17 @@ def test_every_command_line_has_options_that_exist(page: Path) -> None:
             raise AssertionError(f"{label(page)}, line {line.number}: {error}") from error
 
 
+def waits(words: list[str]) -> bool:
+    """Whether a command serves until it is stopped, or needs a server or a cluster."""
+    if any(word.startswith("openai:") for word in words) or "--workers" in words:
+        return True
+    if words[:2] == ["stimuli", "review"]:
+        return "--summary" not in words
+    return words[:2] in (["rate", "serve"], ["rate", "preview"]) or (
+        words[0] == "explore" and "--static" not in words
+    )
+
+
 def shrink(words: list[str]) -> list[str]:
     """The command with what TINY says in place of what stands there."""
     name = next((name for name in TINY if words[: len(name.split())] == name.split()), None)
@@ -125,7 +151,7 @@ def shrink(words: list[str]) -> list[str]:
         while option in kept:
             place = kept.index(option)
             del kept[place : place + 2]
-        if "--sentences" not in kept or option != "--lengths":
+        if value is not None and ("--sentences" not in kept or option != "--lengths"):
             kept += [option, value]
     if name == "context" or kept[1] == "syntaxgym":
         kept += NARROW.get(kept[1], ())
@@ -138,7 +164,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     for seed, name in enumerate(("gpt2", "my-model", "wide")):
         make_tiny_model(folder / name, seed=seed, window=1024)
-    make_masked("bert", folder / "bert-base-uncased")
+    for name in ("bert-base-uncased", "bert-base-cased"):
+        make_masked("bert", folder / name)
     return folder
 
 
@@ -160,6 +187,14 @@ def desk(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     garden = (DOCS / "how-to" / "garden.csv").read_text(encoding="utf-8")
     (tmp_path / "garden.csv").write_text(garden)
     (tmp_path / "sentences.csv").write_text(garden.replace(" |", ""))
+    for name in ("sentences.txt", "originals.txt"):
+        (tmp_path / name).write_text("The cats annoy Tim.\nThe old man bought a red car in the town.\n")
+    (tmp_path / "my_categories.csv").write_text('bird,"robin, crow"\ntool,"hammer, saw"\ntree,"oak, pine"\n')
+    paradigm = re.search(
+        r"```toml\n(phenomenon.*?)```", (DOCS / "studies" / "pairs.md").read_text(), re.DOTALL
+    )
+    assert paradigm is not None
+    (tmp_path / "my_paradigm.toml").write_text(paradigm[1])
     (tmp_path / "corpus.txt").write_text("\n".join(agreeing_lines(1, 60)) + "\n")
     write_documents(tmp_path / "documents.txt", topical_documents(1, 30))
     return tmp_path
@@ -170,34 +205,37 @@ PARSED = {
     REFERENCE,
     DOCS / "how-to" / "rating.md",
     DOCS / "how-to" / "rating-server.md",
-    DOCS / "studies" / "pairs.md",
 }
-RUN = [page for page in PAGES if page not in PARSED and any(line.test == "run" for line in ALL[page])]
+RUNS = {
+    page: [line for line in ALL[page] if line.test == "run" and not waits(line.words)]
+    for page in PAGES
+    if page not in PARSED
+}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("page", RUN, ids=label)
+@pytest.mark.parametrize("page", [page for page, lines in RUNS.items() if lines], ids=label)
 def test_every_command_line_runs(
     page: Path, desk: Path, cli: Callable[..., Answer], published: Callable[[str], Path]
 ) -> None:
-    lines = [line for line in ALL[page] if line.test == "run"]
-    for line in lines:
-        for name in PUBLISHED:
-            if any(name == word or f"/{name}/" in word for word in line.words):
-                published(name)
-    if page.name == "README.md":  # the other run that is compared
-        cli("run", "blimp", "-m", "my-model", "--sample", "2", "--no-report", "-o", "runs/blimp-smollm2")
-    for line in lines:
+    entries = load_entries()
+    for word in (word for line in RUNS[page] for word in line.words):
+        if word in entries and entries[word].folder:
+            published(entries[word].folder)
+        if "$FELICITY_DATA/" in word:
+            published(word.partition("$FELICITY_DATA/")[2])
+    if page.name in FIRST:
+        assert cli(*FIRST[page.name].split()).code == 0
+    for line in RUNS[page]:
         words = [word.replace("$FELICITY_DATA", str(DATA)) for word in shrink(line.words)]
         answer = cli(*words)
         where = f"{label(page)}, line {line.number}: felicity {shlex.join(words)}"
         assert answer.code == 0, f"{where}\n{answer.err}"
 
 
-STEPS = re.findall(
-    r"^\| `([\w.]+)` \|", (DOCS / "explanation" / "architecture.md").read_text(encoding="utf-8"), re.MULTILINE
-)
+STEP = r"^\| `([\w.]+)` \|"
+STEPS = re.findall(STEP, (DOCS / "explanation" / "architecture.md").read_text(encoding="utf-8"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -215,10 +253,66 @@ def test_every_function_of_the_walks_exists(step: str) -> None:
     pytest.fail(f"there is no felicity.{step}")
 
 
+PAIRS = "suite,good,bad\n" + "".join(
+    f"{suite},The {noun}s {verb} it.,The {noun}s {verb}s it.\n"
+    for suite in ("one", "two")
+    for noun in ("cat", "dog", "bird")
+    for verb in ("see", "want")
+)
+# A run in float32 does not take these steps.
+ONLY_IN_HALF_PRECISION = {"run.steps.settle_run"}
+
+
+def record_calls(names: Collection[str], call: Callable[[], Answer]) -> tuple[Answer, list[str]]:
+    """The calls of these functions of felicity, in order, while `call` runs."""
+    met: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        module = frame.f_globals.get("__name__", "")
+        name = f"{module.removeprefix('felicity.')}.{frame.f_code.co_qualname}"
+        if event == "call" and name in names:
+            met.append(name)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        return call(), met
+    finally:
+        sys.setprofile(before)
+
+
+@pytest.mark.parametrize("command", [("run",), ("context", "--lengths", "0,30")], ids=lambda words: words[0])
+def test_the_walks_are_what_the_commands_do(
+    command: tuple[str, ...], models: Path, tmp_path: Path, cli: Callable[..., Answer]
+) -> None:
+    page = (DOCS / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    walk = page.split(f"## The walk of `felicity {command[0]}`")[1].split("\n## ")[0]
+    steps = [step for step in re.findall(STEP, walk, re.MULTILINE) if step not in ONLY_IN_HALF_PRECISION]
+    assert 15 < len(steps) < 40, "a walk fits a screen"
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text(PAIRS)
+    asked = (
+        command[0],
+        pairs,
+        "-m",
+        models / "wide",
+        "-o",
+        tmp_path / "out",
+        "-q",
+        "--no-cache",
+        *command[1:],
+    )
+    answer, met = record_calls(steps, partial(cli, *asked))
+    assert answer.code == 0, answer.err
+    rest = iter(met)
+    for step in steps:
+        assert step in rest, f"{step} is not called where the walk says so"
+
+
 def test_the_package_that_is_shown_is_the_one_that_is_tested() -> None:
     page = (DOCS / "how-to" / "add-your-own.md").read_text(encoding="utf-8")
     files = [path for path in (ROOT / "tests" / "plugin").rglob("*") if path.suffix in (".py", ".toml")]
     shown = re.findall(r"```(?:python|toml)\n(.*?)```", page, re.DOTALL)
     sources = [path.read_text(encoding="utf-8") for path in files]
-    assert len(shown) == 8
+    assert len(shown) == 9
     assert not [block for block in shown if not any(block.strip() in source for source in sources)]

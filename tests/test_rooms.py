@@ -21,8 +21,23 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
+def exported(package: Path) -> set[str]:
+    """The names that a package's door exports; some functions are named like their modules."""
+    doors = [path for path in (package / "__init__.pyi", package / "__init__.py") if path.is_file()]
+    nodes = [node for path in doors for node in tree_of(path).body if isinstance(node, ast.ImportFrom)]
+    return {alias.asname or alias.name for node in nodes for alias in node.names}
+
+
+def is_module(name: str) -> bool:
+    """Whether a dotted name is a module or package of felicity, and no name that its package exports."""
+    place = SOURCE.parent.joinpath(*name.split("."))
+    found = place.with_suffix(".py").is_file() or (place / "__init__.py").is_file()
+    return found and place.name not in exported(place.parent)
+
+
 def imports(path: Path, *, top_level: bool = False) -> Iterator[str]:
-    """Every module that `path` imports, absolute names only."""
+    """Every module that `path` imports, also from its package (`from felicity.run import pipeline`)."""
     tree = tree_of(path)
     for node in tree.body if top_level else ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -30,6 +45,8 @@ def imports(path: Path, *, top_level: bool = False) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relatively"
             yield node.module or ""
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name for name in names if is_module(name))
 
 
 def inside(path: Path) -> list[str]:
@@ -120,3 +137,10 @@ def test_every_name_of_a_door_is_behind_it(path: Path) -> None:
     package = importlib.import_module("felicity." + ".".join(path.parent.relative_to(SOURCE).parts))
     for name in package.__all__:
         assert getattr(package, name) is not None
+
+
+def test_the_architecture_page_names_every_package() -> None:
+    page = (SOURCE.parents[1] / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    packages = {name for name in PACKAGES if not name.startswith("humans.migrations")}
+    missing = [name for name in packages if f"`{name.replace('.', '/')}/`" not in page]
+    assert not missing, f"docs/explanation/architecture.md does not name {sorted(missing)}"

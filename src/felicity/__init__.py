@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from felicity.run import open_model as model
     from felicity.run import read_run as read_run
     from felicity.run import read_study as read_study
+    from felicity.studies import report_study as report_study
     from felicity.studies.context import study_context as study_context
-    from felicity.studies.saved import report_study as report_study
 
 # Loaded on first use, so that `import felicity` and `felicity --help` start quickly.
 _PUBLIC = {
@@ -37,7 +37,7 @@ _PUBLIC = {
     "model": ("felicity.run", "open_model"),
     "read_run": ("felicity.run", "read_run"),
     "read_study": ("felicity.run", "read_study"),
-    "report_study": ("felicity.studies.saved", "report_study"),
+    "report_study": ("felicity.studies", "report_study"),
     "study_context": ("felicity.studies.context", "study_context"),
 }
 __all__ = [

@@ -1,25 +1,48 @@
 """Hostile command lines: each ends soon, with a documented exit code and without a traceback."""
 
 import gzip
+import io
 import json
 import random
 import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.attack import size
+from tests.attack.shapes import build_folders, find_command, find_commands, list_lines, list_options
 from tests.conftest import Answer
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
-LINES = 1000
+LINES = 2000
 PATIENCE = 60
+COMMANDS = find_commands()
+WRITTEN = ("-o", "--output", "--out", "--figure", "--page", "--static", "--payment", "--database")
 
 VALUES = (
-    *("", " ", "\udcff", "x" * 3000, "-1", "0", "nan", "inf", "-inf", "1e400", "9" * 5000, "1.5", "-"),
+    *(
+        "",
+        " ",
+        "\udcff",
+        "x" * 3000,
+        "-1",
+        "0",
+        "1",
+        "2",
+        "0.5",
+        "nan",
+        "inf",
+        "-inf",
+        "1e400",
+        "9" * 5000,
+        "1.5",
+        "-",
+    ),
     *("../../etc/passwd", "/dev/null", "/", ".", "=1+1", "\x1b[31mred\x1b[0m", "\x9b31m", "\U0001f642"),
     *("a\nb", "%s%n", "{}", "[", "(0|g)", "y ~ x + (1|g)", "+".join("x" * 3000), "(1;%a%)", "___", "~"),
     *("http://[::1", "http://127.0.0.1:1/v1", "file:///etc/passwd", "openai:x", "[bold]", "None", "true"),
@@ -60,76 +83,11 @@ def write_files(folder: Path) -> list[str]:
     return [str(folder / name) for name in files] + [str(folder / "run"), str(folder / "other"), str(folder)]
 
 
-def templates(model: str, folder: str) -> list[list[str]]:
-    """Commands as they should be; some of their parts are then replaced."""
-    pairs, table = f"{folder}/pairs.csv", f"{folder}/table.csv"
-    score = ["-m", model]
-    return [
-        ["judge", "He left.", "Him left.", *score, "--context", "It rained."],
-        ["surprisal", f"{folder}/corpus.txt", *score],
-        ["run", pairs, *score, "-o", f"{folder}/out", "--no-report", "--sample", "1", "--seed", "1"],
-        ["run", pairs, *score, "-o", f"{folder}/out", "--no-report", "--measure", "lp", "--rule", "pair"],
-        [
-            "run",
-            pairs,
-            "-m",
-            "openai:x",
-            "--url",
-            "http://127.0.0.1:1/v1",
-            "--patience",
-            "0.1",
-            "--no-report",
-        ],
-        ["fill", "The cat is ___.", *score, "-k", "2"],
-        ["generate", "The cat", *score, "--tokens", "2", "--temperature", "0"],
-        [
-            "context",
-            pairs,
-            *score,
-            "--lengths",
-            "0,10",
-            "-o",
-            f"{folder}/study",
-            "--sample",
-            "1",
-            "--no-report",
-        ],
-        ["bias", pairs, *score, "-o", f"{folder}/bias"],
-        ["replay", f"{folder}/scores.csv", "--good", "good", "-o", f"{folder}/replayed", "--no-report"],
-        ["compare", f"{folder}/run", f"{folder}/other", "--measure", "lp"],
-        ["fit", "y ~ x", table],
-        ["fit", "y ~ x + (1 | g)", table, "--family", "gaussian"],
-        ["power", "--shares", "0.1", "0.2"],
-        ["report", f"{folder}/run"],
-        ["export", f"{folder}/other", "--to", "csv", "-o", f"{folder}/export", "--safe"],
-        ["count", f"{folder}/corpus.txt", *score, "-o", f"{folder}/counts.tsv"],
-        ["data", "show", pairs],
-        ["data", "check", pairs],
-        ["data", "cite", "blimp"],
-        ["syntaxgym", "convert", table, "--prediction", "(1;%a%) < (2;%a%)"],
-        ["models", "info", model, "--bos", "none"],
-        ["models", "topics", f"{folder}/model", "-k", "3"],
-        ["models", "verify"],
-        ["measures", "ls"],
-        ["train", "ngram", f"{folder}/corpus.txt", "-o", f"{folder}/ngram.arpa", "--order", "2"],
-        [
-            "train",
-            "lstm",
-            f"{folder}/corpus.txt",
-            "-o",
-            f"{folder}/lstm",
-            "--epochs",
-            "1",
-            "--dropout",
-            "0.1",
-        ],
-    ]
-
-
-def draw_line(rng: random.Random, shapes: list[list[str]], values: list[str]) -> list[str]:
-    """One of the commands, with one to three of its parts replaced, and now and then one more or one less."""
-    line = list(rng.choice(shapes))
-    begin = 2 if line[0] in ("data", "syntaxgym", "models", "measures", "train") else 1
+def draw_line(rng: random.Random, lines: list[list[str]], values: list[str]) -> list[str]:
+    """One of the commands with one to three of its parts replaced, and now and then a part or option more."""
+    line = list(rng.choice(lines))
+    name = find_command(line, COMMANDS)
+    begin = len(name.split())
     for _ in range(rng.randint(1, 3)):
         if len(line) > begin:
             place = rng.randrange(begin, len(line))
@@ -138,7 +96,12 @@ def draw_line(rng: random.Random, shapes: list[list[str]], values: list[str]) ->
                 line[place] = rng.choice(values)
     if rng.random() < 0.2:
         line.insert(rng.randint(begin, len(line)), rng.choice(values))
-    return line
+    options = list_options(COMMANDS[name])
+    if options and rng.random() < 0.5:
+        option, flag = rng.choice(options)
+        line += [option] if flag else [option, rng.choice(values)]
+    # Nothing is written to the root of the machine that the test runs on.
+    return [part if part != "/" or before not in WRITTEN else "." for before, part in pairwise(["", *line])]
 
 
 @contextmanager
@@ -157,9 +120,35 @@ def limited(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+def stop_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers announce themselves and end, nobody types anything, and no browser opens."""
+    from felicity.web import server
+
+    run = server._Server.run
+
+    def announce(self: server._Server, sockets: Any = None) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            run(self, sockets)  # the site that simulated raters visit
+        elif self._announce:
+            self._announce()
+
+    monkeypatch.setattr(server._Server, "run", announce)
+    monkeypatch.setattr("webbrowser.open", lambda _: True)
+    monkeypatch.setattr("typer.launch", lambda _: 0)
+    monkeypatch.setattr("sys.stdin", io.StringIO("r\n"))
+    for name in ("OPENAI_API_KEY", "FELICITY_API_KEY", "OPENAI_BASE_URL", "FELICITY_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_is_attacked(name: str) -> None:
+    assert name in {find_command(line, COMMANDS) for line in list_lines("model", "folder")}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_hostile_command_lines_end_in_a_sentence(
     cli: Callable[..., Answer],
-    tiny_model: Path,
     tmp_path: Path,
     empty_cache: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -168,12 +157,14 @@ def test_hostile_command_lines_end_in_a_sentence(
     folder = tmp_path / "files"
     folder.mkdir()
     values = [*VALUES, *write_files(folder)]
+    stop_at_once(monkeypatch)
+    model = build_folders(cli, folder)
     rng = random.Random(12)
-    shapes = templates(str(tiny_model), str(folder))
+    lines = list_lines(model, str(folder))
     codes: Counter[int] = Counter()
     wrong: list[tuple[str, list[str]]] = []
     for _ in range(size(LINES)):
-        line = draw_line(rng, shapes, values)
+        line = draw_line(rng, lines, values)
         shown = [part[:60] for part in line]
         try:
             with limited(PATIENCE):

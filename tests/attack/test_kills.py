@@ -35,8 +35,8 @@ def commands(kind: str, model: Path, folder: Path) -> list[str]:
     """The arguments of a command, without its -o."""
     if kind == "context":
         return [
-            *("context", "starter", "-m", str(model), "--lengths", "0,40,80", "--sample", "2"),
-            *("--no-report", "--quiet"),
+            *("context", "starter", "-m", str(model), "--lengths", "0,40,80", "--sample", "4"),
+            *("--phenomenon", "binding", "--no-report", "--quiet"),
         ]
     if kind == "train":
         corpus = folder / "corpus.txt"

@@ -1,6 +1,7 @@
 """Whatever is wrong with what a command is given: one sentence, exit code 2, nothing damaged."""
 
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -259,3 +260,61 @@ def test_surprisal_refuses_an_ending_before_it_loads_the_model(cli: Cli, tmp_pat
     (tmp_path / "own.txt").write_text("He left.\n", encoding="utf-8")
     answer = cli("surprisal", tmp_path / "own.txt", "-m", tmp_path / "absent.arpa", "-o", tmp_path / "a.xyz")
     refused(answer, "no ending '.xyz'")
+
+
+DEEP = "[" * 20_000 + "]" * 20_000
+HOSTILE = {
+    "a lone surrogate": ("x.jsonl", '{"good": "\\ud800", "bad": "b"}\n', "data check {file}"),
+    "an integer of 5,000 digits": (
+        "x.jsonl",
+        '{"good": "a", "bad": "b", "n": %s}\n' % ("9" * 5000),
+        "run {file}",
+    ),
+    "deep JSON": ("x.json", DEEP, "data check {file}"),
+    "deep JSON lines": ("x.jsonl", DEEP, "run {file}"),
+    "deep TOML": ("x.toml", f"a = {DEEP}", "data check {file}"),
+    "deep TOML of a template": ("x.toml", f"a = {DEEP}", "stimuli template {file}"),
+    "deep TOML of a paradigm": ("x.toml", f"a = {DEEP}", "stimuli pairs {file}"),
+    "deep TOML of claims": ("x.toml", f"a = {DEEP}", "reproduce {file}"),
+    "deep TOML of a design": ("x.toml", f"a = {DEEP}", "causality run {file} -o out"),
+    "a key given twice": ("x.json", '{"meta": {"name": "a", "name": "b"}}', "data check {file}"),
+    "a row without a field": (
+        "x.jsonl",
+        '{"item": 1, "condition": "good", "value": 1}\n{"item": 1}\n',
+        "replay {file}",
+    ),
+    "a random effect of nothing": (
+        "x.csv",
+        "y,x,g\n1,2,a\n2,3,a\n3,1,b\n4,5,b\n",
+        "fit 'y ~ x + (0|g)' {file}",
+    ),
+    "a formula of 3,000 operators": (
+        "x.csv",
+        "y,x\n1,2\n2,3\n3,1\n",
+        f"fit 'y ~ {'+'.join('x' * 3000)}' {{file}}",
+    ),
+    "a dropout that is no number": ("x.txt", "a b c\n" * 9, "train lstm {file} -o out --dropout nan"),
+    "a path that is not Unicode": ("x.csv", "good,bad\na,b\n", "run {file} -o x\udcff"),
+    "a name of 3,000 characters": ("x.csv", "good,bad\na,b\n", f"run {{file}} -o {'x' * 3000}"),
+    "ratings of a lone surrogate": (
+        "x.jsonl",
+        '{"text": "\\ud800", "rating": 1}\n',
+        "acceptability {file} -o out",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", list(HOSTILE))
+def test_hostile_input_is_one_sentence(
+    what: str, cli: Callable[..., Answer], tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name, content, line = HOSTILE[what]
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    words = shlex.split(line.format(file=name))
+    models = ["-m", str(tiny_model)] if words[0] in ("run", "acceptability") or words[1] == "run" else []
+    told = cli(*words, *models)
+    # `data check` ends with 1 where it has read the file and found something.
+    assert told.code in ((1, 2) if words[:2] == ["data", "check"] else (2,)), (told.out, told.err)
+    assert "Traceback" not in told.err
+    assert len(told.err.strip().splitlines()) <= 8

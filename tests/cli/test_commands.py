@@ -1,12 +1,15 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from typer.main import get_command
 
+from felicity.cli.app import app
 from felicity.core.units import to_bits
 from tests.conftest import Answer
 
@@ -160,6 +163,27 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_every_help_ends_with_examples(cli: Cli) -> None:
-    for command in ("judge", "run", "report", "export", "count", "data ls", "data show", "data check"):
-        assert "Examples:" in cli(*command.split(), "--help").out
+def list_commands(command: Any, *path: str) -> Iterator[tuple[str, Any]]:
+    """Every command that does something, by its whole name."""
+    if hasattr(command, "commands"):
+        for name, part in command.commands.items():
+            yield from list_commands(part, *path, name)
+    else:
+        yield " ".join(path), command
+
+
+COMMANDS = dict(list_commands(get_command(app)))
+MOST_OPTIONS = 20
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_command_shows_more_than_twenty_options_at_first_sight(cli: Cli, name: str) -> None:
+    shown = cli(*name.split(), "--help").out
+    first = shown.partition("\nOptions:\n")[2].partition("\n\n")[0]
+    assert 1 <= sum(line.startswith("  -") for line in first.splitlines()) <= MOST_OPTIONS
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_has_examples_of_its_own(cli: Cli, name: str) -> None:
+    shown = cli(*name.split(), "--help").out
+    assert f"felicity {name}" in shown.partition("Examples:")[2]

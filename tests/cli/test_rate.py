@@ -12,7 +12,8 @@ import httpx
 import polars as pl
 import pytest
 
-from tests.humans.studies import write_study
+from felicity.humans import Answer, Store, build_lists, export_tables, read_study
+from tests.humans.studies import make_study, write_study
 
 Cli = Callable[..., object]
 
@@ -31,6 +32,28 @@ def test_a_study_is_made_from_a_dataset_and_can_be_read(cli: Cli, tmp_path: Path
     again = cli("rate", "new", tmp_path / "new", "--from", "starter")
     assert again.code == 2
     assert "exists already" in again.err
+
+
+@pytest.mark.parametrize("role", ["filler", "practice"])
+def test_fillers_and_practice_items_leave_a_latin_square_alone(cli: Cli, tmp_path: Path, role: str) -> None:
+    table = tmp_path / "sentences.csv"
+    rows = [f"{item},{one},The {one} {item}.,target" for item in "12" for one in ("cat", "dog")]
+    table.write_text("\n".join(["item,condition,text,role", *rows, f"f,,A filler.,{role}"]) + "\n")
+    told = cli("rate", "new", tmp_path / "square", "--from", table)
+    assert "between raters" not in told.out
+    study = read_study(tmp_path / "square")
+    assert study.design.between == ()
+    for one in build_lists(study):
+        shown = [study.stimuli[row] for row in one.rows if study.stimuli[row].role == "target"]
+        assert sorted(stimulus.condition for stimulus in shown) == ["cat", "dog"]
+    table.write_text("\n".join(["item,condition,text,role", *rows[:-1]]) + "\n")
+    assert "condition between raters" in cli("rate", "new", tmp_path / "other", "--from", table).out
+
+
+def test_a_scale_without_points_is_refused(cli: Cli, tmp_path: Path) -> None:
+    told = cli("rate", "new", tmp_path / "new", "--from", "starter", "--points", 0)
+    assert told.code == 2
+    assert "--points" in told.err
 
 
 def test_pairs_become_a_forced_choice(cli: Cli, tmp_path: Path) -> None:
@@ -147,6 +170,28 @@ def test_reopening_without_ratings_is_refused_in_a_sentence(cli: Cli, small: Pat
     assert "nobody can be compared" in said.err
 
 
+def test_who_disagrees_with_the_others_is_set_aside_and_the_place_opened(cli: Cli, tmp_path: Path) -> None:
+    study = make_study(tmp_path, items=6, more='[design]\nlists = "all"\nquota = 4\n')
+    store = Store(study)
+    for turn in range(4):
+        rater = store.enter()
+        while (step := store.place(rater).step) is not None:
+            place = store.place(rater)
+            value = 1.0 + step.stimulus(study).row % 5
+            given = 6.0 - value if turn == 3 else value
+            store.record(rater, place.slot, place.position, "k", Answer(value=given), shown=0)
+    assert store.has_room() == "full"
+    would = cli("rate", "reopen", tmp_path, "--below", 0.4, "--dry-run")
+    assert "1 of 4 raters would be set aside" in would.out, would.err
+    assert store.has_room() == "full"
+    said = json.loads(cli("rate", "reopen", tmp_path, "--below", 0.4, "--json").out)
+    assert [row["rater"] for row in said["raters"] if not row["kept"]] == [rater]
+    assert store.has_room() is None
+    assert rater not in set(export_tables(store)["ratings"]["rater"])
+    # Nobody is set aside twice, and a rater is not lost: the next comparison is among everybody again.
+    assert json.loads(cli("rate", "reopen", tmp_path, "--below", 0.4, "--json").out)["changed"] == 0
+
+
 @pytest.mark.slow
 def test_the_server_prints_its_links_and_goes_on_after_an_interrupt(small: Path) -> None:
     command = [sys.executable, "-m", "felicity", "rate", "serve", str(small), "--port", "0"]
@@ -165,10 +210,12 @@ def test_the_server_prints_its_links_and_goes_on_after_an_interrupt(small: Path)
 
 
 def test_a_study_that_is_refused_does_not_stay_in_the_way(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "own.csv").write_text("item,text\n1,He left.\n2,She left.\n", encoding="utf-8")
-    refused = cli("rate", "new", tmp_path / "new", "--from", tmp_path / "own.csv", "--points", 50)
+    (tmp_path / "own.csv").write_text("item,text\n1,He left.\n1,She left.\n", encoding="utf-8")
+    refused = cli("rate", "new", tmp_path / "new", "--from", tmp_path / "own.csv")
     assert refused.code == 2
-    assert "should be from 2 to 11" in refused.err
+    assert "item '1'" in refused.err
+    assert not list((tmp_path / "new").iterdir())
+    (tmp_path / "own.csv").write_text("item,text\n1,He left.\n2,She left.\n", encoding="utf-8")
     assert cli("rate", "new", tmp_path / "new", "--from", tmp_path / "own.csv").code == 0
 
 

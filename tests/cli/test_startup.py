@@ -3,9 +3,13 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import Answer
+from tests.engines.causal.test_llama import make_llama
 
 HEAVY = ("torch", "transformers", "pandas", "scipy", "altair")
 PROGRAM = """
@@ -28,12 +32,12 @@ def call(*arguments: object) -> tuple[str, set[str]]:
 
 
 @pytest.fixture
-def judged(tiny_model: Path, empty_cache: Path) -> tuple[list[object], str]:
+def judged(tiny_model: Path, empty_cache: Path, cli: Callable[..., Answer]) -> tuple[list[object], str]:
     """A command whose scores are in the cache, and what it said."""
     command = ["judge", "The cats annoy Tim.", "The cats annoys Tim.", "-m", tiny_model, "--json"]
-    said, loaded = call(*command)
-    assert {"torch", "transformers"} <= loaded
-    return command, said
+    said = cli(*command)
+    assert said.code == 0, said.err
+    return command, said.out
 
 
 def test_a_judgement_from_the_cache_imports_no_heavy_library(judged: tuple[list[object], str]) -> None:
@@ -46,20 +50,32 @@ def test_a_judgement_from_the_cache_imports_no_heavy_library(judged: tuple[list[
 def test_other_sentences_of_a_known_model_do_load_it(judged: tuple[list[object], str]) -> None:
     command, _ = judged
     _, loaded = call(*command[:2], "The cat annoys Tim.", *command[3:])
+    assert {"torch", "transformers"} <= loaded
+
+
+def test_other_sentences_of_a_known_llama_are_scored_without_transformers(
+    tmp_path: Path, empty_cache: Path, cli: Callable[..., Answer]
+) -> None:
+    model = make_llama(tmp_path / "tiny-llama")
+    command = ["judge", "The cats annoy Tim.", "The cats annoys Tim.", "-m", model, "--json"]
+    first = cli(*command)
+    assert first.code == 0, first.err
+    _, loaded = call(*command[:2], "The cats annoyed Tim.", *command[3:])
     assert "torch" in loaded
+    assert not loaded & {"transformers", "scipy", "sympy", "pandas"}
 
 
 def test_a_run_from_the_cache_imports_neither_torch_nor_transformers(
-    tiny_model: Path, empty_cache: Path, tmp_path: Path
+    tiny_model: Path, empty_cache: Path, tmp_path: Path, cli: Callable[..., Answer]
 ) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text(
         "good,bad\nThe cats annoy Tim.,The cats annoys Tim.\nShe saw.,She see.\n", encoding="utf-8"
     )
-    said = []
-    for name in ("first", "second"):
-        _, loaded = call("run", pairs, "-m", tiny_model, "-o", tmp_path / name, "--json")
-        said.append((tmp_path / name / "estimates.csv").read_bytes())
-        assert (tmp_path / name / "report.html").is_file()
+    first = cli("run", pairs, "-m", tiny_model, "-o", tmp_path / "first", "--json")
+    assert first.code == 0, first.err
+    _, loaded = call("run", pairs, "-m", tiny_model, "-o", tmp_path / "second", "--json")
+    said = [(tmp_path / name / "estimates.csv").read_bytes() for name in ("first", "second")]
     assert said[0] == said[1]
+    assert (tmp_path / "second" / "report.html").is_file()
     assert not loaded & {"torch", "transformers"}

@@ -1,5 +1,6 @@
 """felicity stimuli and felicity cloze from the command line."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -131,3 +132,27 @@ def test_cloze_writes_its_tables_and_report(cli: CLI, tiny_model: Path, tmp_path
     assert "sensitivity" in told.out
     assert (out / "report.html").exists()
     assert pl.read_csv(out / "accuracy.csv")["n"].to_list() == [3] * 5
+
+
+def test_a_review_whose_input_ends_is_kept_as_it_is(
+    cli: CLI, extended: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("a\nr\n"))
+    told = cli("stimuli", "review", extended, "--terminal", "--reviewer", "ada")
+    assert told.code == 0, told.err
+    assert pl.read_parquet(extended / "dataset.parquet").height == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("stimuli", "pairs", "--paradigm", "causative", "-n", "1000000", "-o", "x.xyz"),
+        ("stimuli", "repair", "blimp", "-o", "x.xyz"),
+        ("stimuli", "template", "no-such-template", "-o", "x.xyz"),
+    ],
+)
+def test_an_unknown_ending_is_refused_before_anything_is_made(cli: CLI, line: tuple[str, ...]) -> None:
+    told = cli(*line)
+    assert told.code == 2
+    assert "x.xyz" in told.err
+    assert ".parquet" in told.err

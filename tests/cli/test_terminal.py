@@ -56,3 +56,12 @@ def test_a_full_device_is_said(tmp_path: Path) -> None:
         )
     assert done.returncode == 2
     assert done.stderr == b"Cannot write the output: no space left on device.\n"
+
+
+def test_what_a_model_writes_does_not_reach_the_terminal_as_an_escape_sequence(
+    cli: Callable[..., Answer], tiny_model: Path
+) -> None:
+    answer = cli("generate", "The \x1b[31mcat", "-m", tiny_model, "--tokens", 1)
+    assert answer.code == 0, answer.err
+    assert "\x1b" not in answer.out
+    assert "\\x1b[31mcat" in answer.out

@@ -80,3 +80,14 @@ def test_factors_name_the_conditions_and_stay_columns_of_the_items(tmp_path: Pat
     assert data.contrasts[0].better == "clear, yes"
     with pytest.raises(UnknownName, match="did you mean 'comma'"):
         read_dataset(str(path), Columns(good="clear, yes", factors=("coma",)))
+
+
+def test_an_item_of_a_cloze_table_with_a_condition_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "blanks.csv"
+    head = "suite,item,condition,context_text,text\n"
+    rows = ["s,1,a,The cat saw the,dog", "s,1,b,The cat saw a,dog", "t,1,a,The cat saw the,dog"]
+    path.write_text(head + "\n".join(rows) + "\n")
+    assert len(read_dataset(str(path)).items) == 3
+    path.write_text(head + "\n".join([*rows, "s,1,a,The cat saw the,bird"]) + "\n")
+    with pytest.raises(BadInput, match="row 1: item '1' has the condition 'a' more than once"):
+        read_dataset(str(path))

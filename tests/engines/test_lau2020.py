@@ -120,7 +120,7 @@ def test_the_begin_token_is_recorded_with_where_it_stands(tiny_model: Path) -> N
 
 
 def test_the_audit_counts_context_tokens_without_the_begin_token(tiny_model: Path) -> None:
-    from felicity.run.model import build_prompts
+    from felicity.run.prompts import build_prompts
 
     lm = fe.model(str(tiny_model), policy=Policy.compat("lau2020"), cache=False)
     prompts = build_prompts(["tim sleeps.", "tim sleeps."], ["she saw herself.", "a dog."])

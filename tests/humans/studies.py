@@ -32,6 +32,44 @@ TASKS = {
     "maze": 'kind = "maze"\n',
 }
 
+# Every page that a study can have, in two languages.
+PAGES = """
+[information]
+text = "{information}"
+[instructions]
+text = "{instructions}"
+[quiz]
+[[quiz.questions]]
+question = "{quiz}"
+choices = ["{right}", "{wrong}"]
+correct = "{right}"
+[debriefing]
+text = "{debriefing}"
+[[demographics]]
+name = "age"
+question = "{age}"
+kind = "number"
+bins = [18, 30]
+"""
+ENGLISH_PAGES = PAGES.format(
+    information="A study about **sentences**.",
+    instructions="Please read every sentence.",
+    quiz="What will you do?",
+    right="Read",
+    wrong="Sing",
+    age="How old are you?",
+    debriefing="That was it.",
+)
+GERMAN_PAGES = PAGES.format(
+    information="Hallo **du**.",
+    instructions="Bitte lesen.",
+    quiz="Was tun?",
+    right="Lesen",
+    wrong="Raten",
+    age="Wie alt?",
+    debriefing="Das war es.",
+)
+
 WORDS = ("cat", "dog", "bird", "horse", "goat", "fish", "duck", "wolf", "hen", "mole", "deer", "seal")
 
 

@@ -1,3 +1,4 @@
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -188,7 +189,7 @@ def test_the_quiz_may_be_tried_twice_and_then_screens_out(tmp_path: Path) -> Non
     place = store.place(rater)
     wrong, right = Answer(correct=False), Answer(correct=True)
     assert store.record(rater, place.slot, 0, "k1", wrong, shown=0) == "try_again"
-    assert store.record(rater, place.slot, 0, "k1", wrong, shown=0) == "repeated"
+    assert store.record(rater, place.slot, 0, "k1", wrong, shown=0) == "try_again"
     assert store.record(rater, place.slot, 0, "k2", wrong, shown=0) == "screened"
     assert store.has_room() is None
     with pytest.raises(Refused, match="screened"):
@@ -301,6 +302,40 @@ def test_postgresql_keeps_the_same_rules(tmp_path: Path) -> None:
             assert compare_metadata(MigrationContext.configure(connection), metadata) == []
         store.close()
         Store(study, database).close()
+
+
+@pytest.mark.slow
+def test_postgresql_deletes_an_answer_that_is_stored_while_its_rater_withdraws(tmp_path: Path) -> None:
+    with open_postgresql(tmp_path) as database:
+        store = Store(make_study(tmp_path / "study"), database)
+        place = store.place(store.enter())
+        with ThreadPoolExecutor(1) as pool:
+            with store.database.write() as connection:
+                own = store._lock_slot(connection, place.rater, place.slot)
+                store.recorder.insert(connection, own, 0, place.steps[0], "k", Answer(value=1.0), shown=0)
+                withdrawing = pool.submit(store.withdraw, place.rater)
+                time.sleep(0.5)
+                assert not withdrawing.done()
+            withdrawing.result(60)
+        assert store.rows(answers) == []
+        store.close()
+
+
+@pytest.mark.slow
+def test_a_postgresql_that_was_restarted_is_connected_to_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("felicity.humans.database.IDLE_SECONDS", 0.0)
+    with open_postgresql(tmp_path) as database:
+        store = Store(make_study(tmp_path / "study"), database)
+        rater = store.enter()
+        other = sa.create_engine(database)
+        with other.connect() as connection:
+            end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            assert connection.exec_driver_sql(end).all()
+        other.dispose()
+        assert answer(store, store.place(rater)) == "stored"
+        store.close()
 
 
 def test_double_clicks_at_the_same_moment_store_one_answer(store: Store) -> None:

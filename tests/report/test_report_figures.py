@@ -1,6 +1,7 @@
 """Figures show the numbers they were given, in both schemes."""
 
 import re
+from xml.dom.minidom import parseString
 
 import altair as alt
 import polars as pl
@@ -8,7 +9,8 @@ import pytest
 
 from felicity.core.schemas import JUDGEMENTS
 from felicity.report import ReportInput
-from felicity.report.charts.canvas import DARK, LIGHT, WIDE, css_variables, draw_inline, draw_svg
+from felicity.report.charts import Dot, chart_scatter
+from felicity.report.charts.canvas import DARK, LIGHT, NARROW, WIDE, css_variables, draw_inline, draw_svg
 from felicity.report.charts.margins import bin_margins, chart_margins
 from felicity.report.sections import build_figures
 
@@ -87,3 +89,17 @@ def test_text_is_legible_on_paper(colours: dict[str, str], role: str) -> None:
 
     light, dark = sorted((luminance(colours[role]), luminance(colours["paper"])), reverse=True)
     assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_dots_are_circles_that_are_named_on_hover_where_there_is_a_pointer() -> None:
+    dots = [Dot("panel", "", float(k), float(k * k), hover=f"sentence <{k}>") for k in range(5)]
+    for canvas, kind in ((WIDE, "wide"), (NARROW, "narrow")):
+        spec = chart_scatter(dots, canvas=canvas, x_title="x", y_title="y")
+        svg = draw_inline(spec, label="dots", kind=kind)
+        shapes = re.findall(r'translate\(([\d.]+),([\d.]+)\)" d="M3.162,0A', draw_svg(spec))
+        circles = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', svg)
+        assert [tuple(map(float, place)) for place in circles] == [
+            pytest.approx(tuple(map(float, place)), abs=0.01) for place in shapes
+        ]
+        titles = [title.firstChild.data for title in parseString(svg).getElementsByTagName("title")]
+        assert titles == ([f"sentence <{k}>" for k in range(5)] if kind == "wide" else [])

@@ -56,6 +56,17 @@ def test_runs_without_a_shared_measure_are_refused(run: Path, tmp_path: Path, ti
         read_answers([run, other])
 
 
+def test_two_runs_of_one_model_on_different_items_are_refused_with_an_item(
+    cli: Cli, run: Path, tmp_path: Path, tiny_model: Path
+) -> None:
+    part = tmp_path / "part.csv"
+    part.write_text("\n".join((tmp_path / "pairs.csv").read_text().splitlines()[:3]) + "\n")
+    evaluate(str(part), open_model(str(tiny_model)), out=tmp_path / "part")
+    told = cli("compare", run, tmp_path / "part")
+    assert told.code == 2
+    assert "2 items have no answer" in told.err
+
+
 def test_items_of_one_name_and_other_texts_are_refused(
     cli: Cli, run: Path, tmp_path: Path, tiny_model: Path
 ) -> None:

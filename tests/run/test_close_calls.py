@@ -10,7 +10,8 @@ import pytest
 
 from felicity.data import read_dataset
 from felicity.run.evaluate import read_run
-from felicity.run.model import POSSIBLE_ERROR, Model, build_prompts, open_model
+from felicity.run.model import POSSIBLE_ERROR, Model, open_model
+from felicity.run.prompts import build_prompts
 from tests.conftest import Answer
 
 Cli = Callable[..., Answer]

@@ -121,3 +121,15 @@ def test_a_resumed_run_tells_what_scheduler_scored_it(folder: Path, tmp_path: Pa
     again = fe.evaluate(str(tmp_path / "pairs.csv"), fe.model(str(tiny_model)), out=folder)
     assert again.manifest["scored"]["now"] == 0
     assert again.manifest["model"]["notes"] == notes
+
+
+def test_a_run_is_not_taken_up_by_a_manifest_that_was_changed(
+    folder: Path, tiny_model: Path, tmp_path: Path
+) -> None:
+    path = folder / "manifest.json"
+    path.write_text(path.read_text().replace('"created": "2', '"created": "1'))
+    with pytest.raises(BadInput, match=r"manifest\.json was changed since the run finished; remove it"):
+        fe.evaluate(str(tmp_path / "pairs.csv"), fe.model(str(tiny_model)), out=folder)
+    path.unlink()
+    fe.evaluate(str(tmp_path / "pairs.csv"), fe.model(str(tiny_model)), out=folder)
+    fe.read_run(folder)

@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import felicity as fe
 from tests.conftest import make_tiny_model
 
 N_PAIRS = 2500
@@ -122,3 +123,34 @@ def test_a_killed_run_goes_on_and_gives_equal_tables(model: Path, tmp_path: Path
     assert not [
         path for path in folder.iterdir() if path.name.startswith(".") or path.name == "pending.parquet"
     ]
+
+
+def test_a_damaged_list_of_what_is_to_be_scored_is_done_without(tmp_path: Path, model: Path) -> None:
+    """A killed run leaves the list; whatever has become of it, the run finishes with the same tables."""
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("good,bad\nThe cats annoy Tim.,The cats annoys Tim.\nHe left.,Him left.\n")
+    lm = fe.model(str(model), cache=False)
+    wanted = fe.evaluate(pairs, lm, out=tmp_path / "whole")["scores"]
+    other = tmp_path / "whole" / "requests.parquet"
+    for number, content in enumerate((b"", b"PAR1" + bytes(60) + b"PAR1", other.read_bytes())):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "pending.parquet").write_bytes(content)
+        found = fe.evaluate(pairs, fe.model(str(model), cache=False), out=folder)["scores"]
+        assert found["value"].to_list() == pytest.approx(wanted["value"].to_list(), abs=1e-4)
+
+
+def test_a_list_that_another_process_has_removed_is_no_failure(tmp_path: Path) -> None:
+    """Processes that work in one folder each remove the lists when all is scored."""
+    from felicity.run.folder import RunFolder
+    from felicity.run.steps import forget_pending
+
+    class Slow(type(tmp_path)):  # type: ignore[misc]
+        """A folder whose files are gone by the time that they are removed."""
+
+        def glob(self, pattern: str) -> list[Path]:  # type: ignore[override]
+            return [Path(self) / "pending-0.parquet", Path(self) / "pending.parquet"]
+
+    (tmp_path / "pending.parquet").touch()
+    forget_pending(RunFolder(Slow(tmp_path)))
+    assert not list(tmp_path.iterdir())

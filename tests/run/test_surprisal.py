@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import felicity as fe
-from felicity.core.errors import BadInput, NotPossible
+from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.units import to_bits
 from felicity.data import read_dataset
 from felicity.engines.sources import resolve_source
@@ -57,6 +57,15 @@ def test_a_table_keeps_its_columns_and_its_contexts(cli: Cli, tmp_path: Path, ti
     lm = fe.model(str(tiny_model))
     scores = lm.score(["The cats sleep."] * 2, context=["It rains.", "It snows."])["lp"]
     assert table["surprisal"].to_list() == pytest.approx([to_bits(-lp) for lp in scores], rel=1e-9)
+
+
+@pytest.mark.parametrize("written", ["preambel", "Preamble"])
+def test_a_misspelt_column_of_contexts_is_not_taken_for_a_context(tmp_path: Path, written: str) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text("text,preamble\nShe saw.,It rained.\n", encoding="utf-8")
+    with pytest.raises(UnknownName, match="did you mean 'preamble'"):
+        read_texts(path, context=written)
+    assert read_texts(path, context="Yesterday").contexts == ["Yesterday"]
 
 
 def test_regions_are_cut_at_bars_and_scored_as_one_sentence(tmp_path: Path, tiny_model: Path) -> None:

@@ -233,3 +233,13 @@ def test_z_scores_per_rater() -> None:
     assert standardize_raters(frame)["z"].to_list() == pytest.approx([-1, 0, 1, -1, 0, 1])
     with pytest.raises(BadInput, match="'a' gives one rating throughout"):
         standardize_raters(pl.DataFrame({"rater": ["a", "a"], "rating": [2, 2]}))
+
+
+def test_trials_in_which_all_items_are_rated_alike_have_no_correlation() -> None:
+    """Only one rating differs: where it is drawn, or lands in a half, the other side is constant or not."""
+    ratings = [[1, 1, 1, 2], [1, 1, 1, 1], [1, 1, 2, 2]]
+    found = one_against_rest(ratings, trials=200, seed=1).row(0, named=True)
+    assert np.isfinite(found["r"])
+    assert 0 < found["trials"] < 200
+    with pytest.raises(BadInput, match="rated alike in every trial"):
+        half_against_half([[1, 1], [1, 1], [1, 1]], trials=10)

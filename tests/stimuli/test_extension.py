@@ -244,3 +244,23 @@ def test_fifty_kills_at_random_points_change_no_dataset_and_repeat_no_stored_req
         for event in unbroken.log.read()
     ]
     assert verify_log(tmp_path / "killed" / "log.jsonl").whole
+
+
+def test_a_stored_answer_or_task_that_was_changed_is_refused(tmp_path: Path) -> None:
+    from felicity.stimuli.extension.prompts import Prompt
+    from felicity.stimuli.extension.transcript import Transcript
+
+    transcript = Transcript(tmp_path / "answers.jsonl")
+    prompt = Prompt(number=1, text="More:", examples=("1",))
+    transcript.note_sending(prompt)
+    transcript.store(prompt, [Answer("A robin is a bird")], seed=1, parameters={"top_p": 0.9}, model={})
+    assert transcript.read()[1]["answers"][0]["text"] == "A robin is a bird"
+    transcript.path.write_text(transcript.path.read_text().replace("robin", "robim"))
+    with pytest.raises(BadInput, match="line 1 was changed since it was stored"):
+        transcript.read()
+    extension = Extension(tmp_path / "folder")
+    extension.begin(make_task())
+    path = extension.folder / "task.json"
+    path.write_text(path.read_text().replace('"seed": ', '"seed": 1'))
+    with pytest.raises(BadInput, match="was changed since it was written"):
+        extension.task()

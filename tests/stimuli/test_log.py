@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from felicity.core.errors import BadInput
 from felicity.stimuli.review import Log, verify_log
 
 
@@ -89,3 +90,20 @@ def test_several_processes_keep_one_chain(tmp_path: Path) -> None:
         writer.join()
     verdict = verify_log(path)
     assert (verdict.whole, verdict.lines) == (True, 60)
+
+
+def test_a_changed_line_is_refused_when_the_log_is_read(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log.jsonl")
+    log.append("propose", {"item": "1", "texts": ["A cat is a pet"]})
+    log.append("accept", {"item": "1"})
+    whole = log.path.read_text()
+    assert len(Log(log.path).read()) == 2
+    for changed in (
+        whole.replace("a pet", "a bet"),
+        "".join(whole.splitlines(keepends=True)[1:]),
+        whole.replace('"n": 2', '"n": 3'),
+        whole.replace("{", "[" * 20_000, 1),
+    ):
+        log.path.write_text(changed)
+        with pytest.raises(BadInput, match=r"log\.jsonl, line \d: "):
+            Log(log.path).read()

@@ -2,10 +2,10 @@
 
 import pytest
 
+from felicity.core.articles import choose_article
 from felicity.core.errors import NotPossible
 from felicity.stimuli.templates import (
     add_article,
-    choose_article,
     find_wordnet,
     is_plural,
     pluralize,

@@ -20,7 +20,7 @@ from felicity.stimuli.extension import (
     guess_form,
     read_words,
 )
-from felicity.stimuli.extension.parsing import pair_sentences, split_answer
+from felicity.stimuli.extension.prompts import pair_sentences, split_answer
 from felicity.stimuli.items import Pair, read_pairs
 
 NEGATION, ROLE = FORMS["negation"], FORMS["role"]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,9 @@ from felicity.studies.cloze.analysis import (
     tabulate_accuracy,
 )
 from felicity.studies.cloze.plan import ClozeSet, find_extensions, wrote_it
+from felicity.studies.cloze.scoring import answer_frames
 from felicity.studies.cloze.study import note_repeats
-from felicity.studies.replay.predictions import judge_model, read_frames, read_models
+from felicity.studies.replay.predictions import Predictions, judge_model, read_frames, read_models
 
 if TYPE_CHECKING:
     from felicity.run import Model
@@ -286,6 +288,12 @@ def test_the_report_warns_of_a_model_on_its_own_items(
     assert {"accuracy.csv", "targets.csv", "changes.csv"} <= {path.name for path in out.iterdir()}
 
 
+@cache
+def read_published(folder: Path) -> list[Predictions]:
+    """The predictions of every model, read once for all tests."""
+    return list(read_models(folder))
+
+
 def pair_published(
     folder: Path, first: str, second: str, reading: str, *, firsts_only: bool = False
 ) -> object:
@@ -295,7 +303,7 @@ def pair_published(
     role = name.startswith("role")
     targets = ["a", "b"] if role else ["affirmative"]
     tables = []
-    for model in read_models(folder):
+    for model in read_published(folder):
         if model.model in (first, second):
             judged = judge_model(frames, model, reading, targets=targets, change=[])
             chosen = judged.filter(rule="top5").with_row_index("place")
@@ -350,3 +358,48 @@ def test_a_regression_leaves_out_a_model_that_is_always_wrong_and_says_so() -> N
     poor = table.filter(term="modelpoor")["estimate"][0]
     assert poor < 0
     assert table["formula"][0] == "passed ~ model * set + (1 | item)"
+
+
+def test_two_impossible_words_are_level_and_not_preferred() -> None:
+    """polars takes NaN, which minus infinity minus itself is, for larger than any number."""
+    data = make_set()
+    answers = make_answers(data, [1, 4, 15, None], [True] * 4).with_columns(
+        pl.lit(-math.inf).alias("logprob"), pl.lit(-math.inf).alias("contrast_logprob")
+    )
+    row = describe_targets({("small", "lm"): answers}, {"small": data}).row(0, named=True)
+    assert (row["preferred"], row["log_odds"]) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ([("0", "tool"), ("0", "bird")], "occurs twice"),
+        ([("0", "tool"), ("1", None)], "empty cell"),
+        ([("0", "tool"), ("99", "tool")], "name item '99', affirmative, of small, which it does not have"),
+    ],
+)
+def test_human_answers_that_repeat_lack_or_invent_something_are_refused(
+    rows: list[tuple[str, str | None]], told: str
+) -> None:
+    table = [("small", item, "affirmative", "ada", answer) for item, answer in rows]
+    given = pl.DataFrame(table, schema=["dataset", "item", "condition", "annotator", "answer"], orient="row")
+    with pytest.raises(BadInput, match=told):
+        rate_humans(given, {"small": make_set()})
+
+
+def test_damaged_answers_are_asked_for_again(tiny_model: Path, tmp_path: Path, empty_cache: Path) -> None:
+    blanks = tmp_path / "blanks.csv"
+    blanks.write_text("item,condition,context_text,text\n1,a,The cat saw the,dog\n2,a,The dog saw the,cat\n")
+    data = read_cloze_set(str(blanks))
+    lm = open_model(str(tiny_model))
+    first = answer_frames(lm, data, tmp_path / "out")
+    path = tmp_path / "out" / "answers.parquet"
+    assert answer_frames(lm, data, tmp_path / "out").equals(first)
+    first.with_columns(pl.col("logprob") - 1.0).write_parquet(path)
+    assert answer_frames(lm, data, tmp_path / "out").equals(first)
+    (tmp_path / "out" / "answers.json").write_text("{")
+    assert answer_frames(lm, data, tmp_path / "out").equals(first)
+    # The same frames with another word to compare with are other answers.
+    other = ClozeSet(data.name, data.items.with_columns(contrast=pl.lit("bird")), data.targets, data.change)
+    again = answer_frames(lm, other, tmp_path / "out")
+    assert again["contrast_logprob"].null_count() == 0

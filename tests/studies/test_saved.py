@@ -9,7 +9,7 @@ import pytest
 
 from felicity.core.errors import BadInput
 from felicity.run import read_run, read_study
-from felicity.studies.saved import report_study
+from felicity.studies import report_study
 from tests.conftest import Answer, make_tiny_model
 
 Cli = Callable[..., Answer]
@@ -102,3 +102,72 @@ def test_the_models_and_contexts_of_a_study_are_factors_of_a_regression(
 def test_a_folder_that_is_no_study_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"it has no study\.json"):
         report_study(tmp_path)
+
+
+def flip_middle(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(bytes(content))
+
+
+def test_a_study_whose_files_have_changed_is_refused_and_read_anyway(cli: Cli, study: Path) -> None:
+    record = json.loads((study / "study.json").read_text(encoding="utf-8"))
+    assert record["digests"]
+    for name in record["digests"]:
+        whole = (study / name).read_bytes()
+        flip_middle(study / name)
+        for command in (("report", study), ("export", study, "-o", study / "out")):
+            told = cli(*command)
+            assert told.code == 2, (name, command)
+            assert f"{study / name} was changed since the study wrote it" in told.err
+        (study / name).unlink()
+        assert f"{study / name} is missing since" in cli("report", study).err
+        (study / name).write_bytes(whole)
+    table = next(name for name in record["digests"] if name.endswith(".csv"))
+    (study / table).write_bytes((study / table).read_bytes() + b"\n")
+    assert cli("report", study).code == 2
+    assert cli("report", study, "--anyway").code == 0
+    assert cli("export", study, "--anyway", "-o", study / "out").code == 0
+
+
+def test_a_changed_record_of_a_study_is_refused(cli: Cli, study: Path) -> None:
+    path = study / "study.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"created": "2', '"created": "3'))
+    told = cli("report", study)
+    assert told.code == 2
+    assert f"{path} was changed since felicity wrote it" in told.err
+
+
+@pytest.mark.slow
+def test_tables_that_the_models_of_a_context_study_share_are_checked_with_each_run(
+    cli: Cli, models: tuple[Path, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "pairs.csv").write_text(PAIRS)
+    out = tmp_path / "study"
+    asked = ("context", tmp_path / "pairs.csv", "--lengths", "0,30", "-m", models[0], "-o", out, "-q")
+    assert cli(*asked).code == 0
+    whole = (out / "contexts.parquet").read_bytes()
+    flip_middle(out / "contexts.parquet")
+    lines = [
+        ("fit", "margin ~ kind", out),
+        ("explore", out, "--static", tmp_path / "page.html"),
+        (
+            "context",
+            tmp_path / "pairs.csv",
+            "--contexts",
+            out / "contexts.parquet",
+            "-m",
+            models[0],
+            "-o",
+            "x",
+        ),
+        asked,
+    ]
+    for line in lines:
+        told = cli(*line)
+        assert told.code == 2, line
+        assert "contexts.parquet was changed" in told.err
+    (out / "contexts.parquet").write_bytes(whole)
+    flip_middle(out / "estimates.csv")
+    assert cli(*asked).code == 0  # written again
+    assert cli("report", out).code == 0

@@ -1,4 +1,4 @@
-"""A rating site that runs for the length of a test, with a clock that can be set forward."""
+"""Sites that run for the length of a test; the rating site has a clock that can be set forward."""
 
 import time
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from felicity.humans import PlatformIds, Store, Study, load_keys
 from felicity.web import RatingOptions, create_rating_site, running
 
 TOKEN = "the researcher's token"
+EXPLORE_KEY = "the-key-of-the-page"
 
 
 class Clock:

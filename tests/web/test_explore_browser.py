@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,24 +16,13 @@ from felicity.data import read_dataset
 from felicity.run import open_model, read_run
 from felicity.studies.explore import open_collections, parse_selection, read_page
 from felicity.studies.ratings import start_study
-from felicity.web import create_explore_site, running, write_offline_page
-from tests.studies.explore.runs import CLOSING, SCRIPT, make_runs
+from felicity.web import running, write_offline_page
+from tests.studies.explore.runs import CLOSING, SCRIPT
+from tests.web.sites import EXPLORE_KEY as KEY
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [
-    pytest.mark.skipif(BROWSER is None, reason="needs chromium or chrome on the path"),
-    pytest.mark.slow,
-]
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-]
-KEY = "the-key"
+pytestmark = pytest.mark.slow
 WAIT_MS = 30_000
 STATES = (
     "#/items",
@@ -48,17 +36,9 @@ STATES = (
 )
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return make_runs(tmp_path_factory.mktemp("explored"))
-
-
-@pytest.fixture(scope="module")
-def url(runs: tuple[Path, Path]) -> Iterator[str]:
-    lm = open_model(str(runs[0].parent / "tiny"), cache=False)
-    with open_collections(runs) as collections:
-        with running(create_explore_site(collections, {"tiny": lm}, key=KEY)) as address:
-            yield f"{address}/?key={KEY}"
+@pytest.fixture
+def url(explorer: str) -> str:
+    return f"{explorer}/?key={KEY}"
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +47,6 @@ def offline(runs: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -
     with open_collections(runs) as collections:
         write_offline_page(collections, page)
     return page.as_uri()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

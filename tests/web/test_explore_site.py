@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,11 @@ import httpx
 import polars as pl
 import pytest
 
-from felicity.run import open_model
 from felicity.studies.explore import open_collections
 from felicity.web import create_explore_site, running, write_offline_page
 from felicity.web.explore.offline import MODULES, join_modules
-from tests.studies.explore.runs import make_runs
+from tests.web.sites import EXPLORE_KEY as KEY
 
-KEY = "the key of the page"
 ADDRESSES = (
     "about",
     "items",
@@ -29,17 +26,9 @@ ADDRESSES = (
 )
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    return make_runs(tmp_path_factory.mktemp("explored"))
-
-
-@pytest.fixture(scope="module")
-def url(runs: tuple[Path, Path]) -> Iterator[str]:
-    lm = open_model(str(runs[0].parent / "tiny"), cache=False)
-    with open_collections(runs) as collections:
-        with running(create_explore_site(collections, {"tiny": lm}, key=KEY)) as address:
-            yield address
+@pytest.fixture
+def url(explorer: str) -> str:
+    return explorer
 
 
 def ask(url: str, path: str, body: Any = None, **headers: str) -> httpx.Response:

@@ -1,6 +1,5 @@
 """The site in a real browser: mouse, keyboard alone, a narrow phone, no script; axe on every page."""
 
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,54 +9,23 @@ import pytest
 
 from felicity.humans import INTERFACES, export_tables
 from felicity.humans.tables import answers
-from tests.humans.studies import TASKS, make_study, stimulus_rows
+from tests.humans.studies import ENGLISH_PAGES, TASKS, make_study, stimulus_rows
 from tests.web.sites import TOKEN, Site, open_site
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium or chrome on the path")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 WAIT_S = 60.0
-PAGES = """
-[information]
-text = "A study about **sentences**."
-[instructions]
-text = "Please read every sentence."
-[quiz]
-[[quiz.questions]]
-question = "What will you do?"
-choices = ["Read", "Sing"]
-correct = "Read"
-[[demographics]]
-name = "age"
-question = "How old are you?"
-kind = "number"
-bins = [18, 30]
+PAGES = (
+    ENGLISH_PAGES
+    + """
 [[demographics]]
 name = "first"
 question = "Is English your first language?"
 choices = ["Yes", "No"]
-[debriefing]
-text = "That was it."
 [design]
 quota = 100
 """
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        yield browser
-        browser.close()
+)
 
 
 def write_rows(task: str) -> list[dict[str, str]]:
@@ -309,6 +277,18 @@ def test_an_answer_given_offline_is_kept_and_sent_later_once(page: Any, site: Si
     assert [row.value for row in site.store.rows(answers)] == [3.0]
 
 
+def test_an_answer_that_could_not_be_sent_before_a_reload_is_sent_after_it(page: Any, site: Site) -> None:
+    begin(page, site)
+    page.route("**/answer", lambda route: route.abort())
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#offline:has-text('No connection')")
+    page.unroute("**/answer")
+    page.reload()
+    page.wait_for_selector("h1:has-text('2 of 4')")
+    assert [row.value for row in site.store.rows(answers)] == [3.0]
+
+
 def test_a_double_click_stores_one_answer(page: Any, site: Site) -> None:
     begin(page, site)
     page.keyboard.press("4")
@@ -358,9 +338,71 @@ def test_every_language_and_direction_fits_a_phone(chromium: Any, tmp_path: Path
         context.close()
 
 
-def test_the_researchers_page_and_the_withdrawal_are_accessible(page: Any, site: Site) -> None:
-    begin(page, site)
-    for path in ("/withdraw", f"/researcher?token={TOKEN}", "/nothing"):
-        page.goto(site.url + path)
-        found = axe.Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
+def test_a_wrong_answer_about_the_instructions_is_told_and_they_are_shown_again(
+    page: Any, tmp_path: Path
+) -> None:
+    with open_site(make_study(tmp_path, more=ENGLISH_PAGES)) as site:
+        page.goto(site.url)
+        page.check("[name=agree]")
+        page.click("button.primary")
+        page.click("form[data-answer] button.primary")
+        page.click("label:has([name=q0][value='1'])")
+        page.click("button.primary", no_wait_after=True)
+        page.wait_for_selector(".error:has-text('Not every answer was right')")
+        assert "Please read every sentence" in page.inner_text("main")
+        check_axe(page)
+        assert [row.detail["tries"] for row in site.store.rows(answers) if row.kind == "quiz"] == [1]
+        page.click("label:has([name=q0][value='0'])")
+        page.click("button.primary", no_wait_after=True)
+        page.wait_for_selector("[name=age]")
+
+
+def check_axe(page: Any) -> None:
+    found = axe.Axe().run(page)
+    assert found.violations_count == 0, f"{page.url}\n{found.generate_report()}"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_researchers_page_and_the_pages_that_refuse_are_accessible(
+    chromium: Any, tmp_path: Path, scheme: str
+) -> None:
+    rows = stimulus_rows("likert", items=2, conditions=("",))
+    more = '[platform]\nname = "prolific"\n[design]\nparts = 2\nquota = 1\nlists_per_rater = 2\n'
+    with open_site(make_study(tmp_path, rows=rows, more=more)) as site:
+        context = chromium.new_context(viewport={"width": 800, "height": 700}, color_scheme=scheme)
+        page = context.new_page()
+
+        def look(path: str, shown: str) -> None:
+            page.goto(site.url + path)
+            assert shown in page.inner_text("main")
+            check_axe(page)
+
+        look("/", "link that the platform gave you")
+        look("/nothing", "no such page")
+        look("/researcher", "felicity rate serve printed")
+        look(f"/researcher?token={TOKEN}", "Nobody has come yet")
+        page.goto(f"{site.url}/?PROLIFIC_PID=someone")
+        page.click("button.primary")
+        check_axe(page)
+        page.check("[name=agree]")
+        page.click("button.primary")
+        page.wait_for_selector("form.trial")
+        page.evaluate("HTMLFormElement.prototype.submit.call(document.querySelector('form.trial'))")
+        page.wait_for_selector(".error")
+        check_axe(page)
+        page.keyboard.press("3")
+        page.click("button.primary")
+        page.wait_for_selector("form[action='/more']")
+        check_axe(page)
+        look("/withdraw", "Withdraw")
+        look(f"/researcher?token={TOKEN}", "Raters")
+        page.click("form[action='/researcher/pause'] button")
+        page.wait_for_selector(".error")
+        check_axe(page)
+        context.clear_cookies()
+        look("/?PROLIFIC_PID=another", "paused")
+        site.store.pause(False)
+        site.store.enter()
+        context.clear_cookies()
+        look("/?PROLIFIC_PID=another", "full")
+        context.close()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from felicity.cli.model_options import LongRunOptions, PolicyOptions, takes_groups
-from felicity.cli.options import From, Json, Quiet
-from felicity.cli.terminal import err, named_bar, out, print_json, print_rows
+from felicity.cli.options import From, Json, ModelNames, Quiet
+from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
 
 if TYPE_CHECKING:
     from felicity.core.policy import Policy
@@ -23,7 +23,7 @@ def acceptability(
             metavar="RATINGS", help="lau2020, a folder of `felicity rate export`, or a table of ratings."
         ),
     ],
-    model: Annotated[list[str] | None, typer.Option("--model", "-m", help="A model; repeatable.")] = None,
+    model: ModelNames = ("smollm2",),  # type: ignore[assignment]
     measure: Annotated[
         list[str] | None, typer.Option(help="A measure; repeatable.  [default: all measures]")
     ] = None,
@@ -84,12 +84,13 @@ def acceptability(
     silent = quiet or json
 
     def open_one(spec: str, chosen: "Policy") -> "Model":
-        return opening.open(spec, chosen, quiet=silent, serve=spec.startswith("openai:"))
+        serve = spec.startswith("openai:") or not any(one.startswith("openai:") for one in model)
+        return opening.open(spec, chosen, quiet=silent, serve=serve)
 
-    with named_bar(quiet=silent) as progress:
+    with progress_bar(quiet=silent) as progress:
         study = study_acceptability(
             ratings,
-            model or ["smollm2"],
+            model,
             folder,
             open_one=open_one,
             policy=policy.build(),

@@ -26,8 +26,8 @@ from felicity.cli.help import (
     STATISTICS,
     STIMULI,
     STUDIES,
-    SectionedCommand,
     SectionedGroup,
+    list_in_sections,
 )
 from felicity.cli.judge import judge
 from felicity.cli.measures import count
@@ -95,11 +95,12 @@ def felicity(
 
 for panel, commands in COMMANDS.items():
     for command in commands:
-        app.command(cls=SectionedCommand, rich_help_panel=panel)(command)
+        app.command(rich_help_panel=panel)(command)
 for panel, groups in GROUPS.items():
     for name, group in groups.items():
-        app.add_typer(group, name=name, cls=SectionedGroup, rich_help_panel=panel)
-models.app.command(cls=SectionedCommand)(topics)
+        app.add_typer(group, name=name, rich_help_panel=panel)
+models.app.command()(topics)
+list_in_sections(app)
 
 
 def _forget_output() -> None:

@@ -7,11 +7,10 @@ import typer
 
 from felicity.cli.model_options import DataOptions, LongRunOptions, PolicyOptions, takes_groups
 from felicity.cli.options import Json, Quiet
-from felicity.cli.terminal import err, named_bar, out, print_json, print_rows
+from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
 from felicity.core.errors import BadInput
 
 if TYPE_CHECKING:
-    from felicity.run import Model
     from felicity.studies.bias import BiasStudy
 
 
@@ -25,12 +24,10 @@ def bias(
         typer.Option(
             "--model",
             "-m",
-            help="A model, or a folder with only a tokenizer; may be given several times.",
+            help="A model, or a folder with only a tokenizer; repeatable.",
         ),
     ],
-    measure: Annotated[
-        list[str] | None, typer.Option(help="A measure; may be given several times.  [default: lp]")
-    ] = None,
+    measure: Annotated[list[str] | None, typer.Option(help="A measure; repeatable.  [default: lp]")] = None,
     unigram: Annotated[
         Path | None, typer.Option(help="token<TAB>count table for norm_lp and slor (.tsv or .tsv.gz).")
     ] = None,
@@ -76,10 +73,6 @@ def bias(
     folder = output or Path("runs") / f"{stem}-{'debias' if debias else 'bias'}"
     silent = quiet or json
 
-    def open_one(spec: str) -> "Model":
-        serve = spec.startswith("openai:")
-        return opening.open(spec, scoring.build(), quiet=silent, fields=scoring.policy, serve=serve)
-
     options: dict[str, Any] = {
         "unigram": unigram,
         "unseen": unseen,
@@ -87,14 +80,14 @@ def bias(
         "source": data.source,
         "sample": sample,
         "seed": seed,
-        "open_one": open_one,
+        "open_one": opening.opener(model, scoring, quiet=silent),
     }
     if debias:
         if not score:
             raise BadInput("--debias compares accuracies; leave out --no-score.")
         _compare(dataset, debias, model, folder, measure, options, json=json, quiet=silent)
         return
-    with named_bar(quiet=silent) as progress:
+    with progress_bar(quiet=silent) as progress:
         study = study_bias(
             dataset, model, folder, measures=measure or ["lp"], score=score, progress=progress, **options
         )
@@ -123,7 +116,7 @@ def _compare(
     """Accuracy on the biased and the debiased set, side by side."""
     from felicity.studies.pairs import DEBIAS_MEASURES, study_debias, write_debias
 
-    with named_bar(quiet=quiet) as progress:
+    with progress_bar(quiet=quiet) as progress:
         study = study_debias(
             dataset, fair, model, folder, measures=measure or DEBIAS_MEASURES, progress=progress, **options
         )

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli.help import SectionedCommand
 from felicity.cli.options import Json
 from felicity.cli.terminal import out, print_json, print_rows
 
@@ -12,7 +11,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List or cle
 ModelFilter = Annotated[str | None, typer.Option("--model", "-m", help="Only scores of this model.")]
 
 
-@app.command("ls", cls=SectionedCommand)
+@app.command("ls")
 def list_scores(model: ModelFilter = None, json: Json = False) -> None:
     """List the models whose scores are cached, one row per way of scoring.
 
@@ -38,7 +37,7 @@ def list_scores(model: ModelFilter = None, json: Json = False) -> None:
     out.print(f"\n{sum(row['megabytes'] for row in rows):,.1f} MB in all.")
 
 
-@app.command(cls=SectionedCommand)
+@app.command()
 def clear(
     model: ModelFilter = None,
     everything: Annotated[bool, typer.Option("--all", help="Clear the scores of every model.")] = False,

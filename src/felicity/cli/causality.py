@@ -7,14 +7,16 @@ from typing import Annotated
 import typer
 
 from felicity.cli.model_options import LongRunOptions, PolicyOptions, takes_groups
-from felicity.cli.options import Json, Quiet
+from felicity.cli.options import Json, ModelNames, Quiet
+from felicity.cli.run_folders import Anyway
 from felicity.cli.terminal import out, print_json, print_rows, step_bar
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Whom a model holds responsible: pronouns, continuations, ratings.",
+    help="Implicit causality: pronouns, continuations, and people's ratings of them.",
 )
+CONTINUATIONS = "Continuations"
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of `felicity causality run`.")]
 
 
@@ -27,7 +29,7 @@ def run(
             metavar="STIMULI", help="implicit_causality, or a .toml file with your own verbs and nouns."
         ),
     ] = "implicit_causality",
-    model: Annotated[list[str] | None, typer.Option("--model", "-m", help="A model; repeatable.")] = None,
+    model: ModelNames = ("smollm2",),  # type: ignore[assignment]
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("runs/causality"),
     frequency: Annotated[
         Path | None, typer.Option(help="Table with verb and log_frequency, or count.  [default: wordfreq]")
@@ -35,18 +37,34 @@ def run(
     continue_: Annotated[
         bool, typer.Option("--continue/--no-continue", help="Have the models continue the prompts.")
     ] = True,
-    tokens: Annotated[int, typer.Option(min=2, help="The most tokens of prompt and continuation.")] = 50,
-    stop: Annotated[str, typer.Option(help="Continuations are cut here.")] = ".",
-    temperature: Annotated[float, typer.Option(min=0, help="Above 0, continuations are sampled.")] = 0.0,
-    top_p: Annotated[float, typer.Option(help="Sample from tokens with this much probability.")] = 1.0,
-    samples: Annotated[int, typer.Option(min=1, help="Continuations per prompt, if sampled.")] = 1,
-    beams: Annotated[int, typer.Option(min=1, help="Beams of beam search.")] = 1,
+    tokens: Annotated[
+        int,
+        typer.Option(
+            min=2, help="The most tokens of prompt and continuation.", rich_help_panel=CONTINUATIONS
+        ),
+    ] = 50,
+    stop: Annotated[
+        str, typer.Option(help="Continuations are cut here.", rich_help_panel=CONTINUATIONS)
+    ] = ".",
+    temperature: Annotated[
+        float, typer.Option(min=0, help="Above 0, continuations are sampled.", rich_help_panel=CONTINUATIONS)
+    ] = 0.0,
+    top_p: Annotated[
+        float,
+        typer.Option(help="Sample from tokens with this much probability.", rich_help_panel=CONTINUATIONS),
+    ] = 1.0,
+    samples: Annotated[
+        int, typer.Option(min=1, help="Continuations per prompt, if sampled.", rich_help_panel=CONTINUATIONS)
+    ] = 1,
+    beams: Annotated[
+        int, typer.Option(min=1, help="Beams of beam search.", rich_help_panel=CONTINUATIONS)
+    ] = 1,
     sample: Annotated[
         int | None, typer.Option(min=1, help="Only this many noun pairs, the first ones.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
     *,
-    policy: PolicyOptions,
+    scoring: PolicyOptions,
     opening: LongRunOptions,
     json: Json = False,
     quiet: Quiet = False,
@@ -54,7 +72,7 @@ def run(
     """Ask models which pronoun follows each verb, and have them continue every prompt.
 
     Surprisal of both pronouns, agreement with people's bias, mixed models; continuations with their flags
-    and the noun they take up. Writes CSV tables and report.html, and resumes where it stopped.
+    and the noun they refer to. Writes CSV tables and report.html, and resumes where it stopped.
 
     \b
     Examples:
@@ -65,11 +83,7 @@ def run(
     from felicity.core.engine import Sampling
     from felicity.studies.causality import run_causality, write_causality_report
 
-    chosen = policy.build()
-    openings = [
-        partial(opening.open, spec, chosen, quiet=quiet or json, serve=spec.startswith("openai:"))
-        for spec in model or ["smollm2"]
-    ]
+    open_one = opening.opener(model, scoring, quiet=quiet or json)
     sampling = Sampling(
         tokens=tokens,
         whole=tokens,
@@ -83,7 +97,7 @@ def run(
     with step_bar(quiet=quiet or json) as bar:
         study = run_causality(
             source,
-            openings,
+            [partial(open_one, spec) for spec in model],
             output,
             frequency=frequency,
             sampling=sampling if continue_ else None,
@@ -109,6 +123,7 @@ def sample(
         Path | None, typer.Option(help="Review folder with decisions about flagged continuations.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
+    anyway: Anyway = False,
     json: Json = False,
 ) -> None:
     """Draw continuations for people to rate, and write a study folder for `felicity rate`.
@@ -131,7 +146,7 @@ def sample(
         write_study_folder,
     )
 
-    name, table = read_continuations(folder, model)
+    name, table = read_continuations(folder, model, check=not anyway)
     drawn = draw_sample(
         table,
         SampleSize(verbs=verbs, bins=bins, pairs=pairs, lists=lists),
@@ -171,6 +186,7 @@ def report(
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="Model whose continuations were rated, if several.")
     ] = None,
+    anyway: Anyway = False,
     json: Json = False,
 ) -> None:
     """Analyse a study again, with ratings if there are any, and write its report.
@@ -182,7 +198,7 @@ def report(
     """
     from felicity.studies.causality import read_causality, write_causality_report
 
-    study = read_causality(folder, ratings=ratings, model=model)
+    study = read_causality(folder, ratings=ratings, model=model, check=not anyway)
     page = write_causality_report(study, folder)
     _print_study(study.tables["agreement"].to_dicts(), study.record.get("notes", []), page, json=json)
 

@@ -7,17 +7,19 @@ from typing import Annotated
 import typer
 
 from felicity.cli.model_options import LongRunOptions, PolicyOptions, takes_groups
-from felicity.cli.options import Json, Quiet
-from felicity.cli.terminal import err, named_bar, out, print_json, print_rows
+from felicity.cli.options import Json, ModelNames, Quiet
+from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
 
 
 @takes_groups
 def cloze(
     datasets: Annotated[
         list[str],
-        typer.Argument(metavar="DATASET...", help="Cloze datasets, cloze files, folders of `extend`."),
+        typer.Argument(
+            metavar="DATASET...", help="Cloze datasets, files, or folders of `felicity stimuli extend`."
+        ),
     ],
-    model: Annotated[list[str] | None, typer.Option("--model", "-m", help="A model; repeatable.")] = None,
+    model: ModelNames = ("smollm2",),  # type: ignore[assignment]
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path("runs/cloze"),
     against: Annotated[
         list[str] | None, typer.Option(help="A small set and its extension, as SMALL:LARGE; repeatable.")
@@ -27,7 +29,7 @@ def cloze(
         typer.Option(help="People's answers: a table with dataset, item, condition, annotator, answer."),
     ] = None,
     *,
-    policy: PolicyOptions,
+    scoring: PolicyOptions,
     opening: LongRunOptions,
     json: Json = False,
     quiet: Quiet = False,
@@ -36,7 +38,7 @@ def cloze(
 
     Top-1/5/10/20 accuracy and sensitivity of every model on every dataset; the probability, rank and
     log-odds of targets; and whether what a small set says of two models holds on its extension, with
-    paired tests and power at both sizes. Writes CSV tables and report.html, and goes on where it stopped.
+    paired tests and power at both sizes. Writes CSV tables and report.html, and resumes where it stopped.
 
     \b
     Examples:
@@ -46,14 +48,15 @@ def cloze(
     """
     from felicity.studies.cloze import study_cloze, write_cloze_report
 
-    chosen = policy.build()
-    openings = [
-        partial(opening.open, spec, chosen, quiet=quiet or json, serve=spec.startswith("openai:"))
-        for spec in model or ["smollm2"]
-    ]
-    with named_bar(quiet=quiet or json) as progress:
+    open_one = opening.opener(model, scoring, quiet=quiet or json)
+    with progress_bar(quiet=quiet or json) as progress:
         study = study_cloze(
-            datasets, openings, out=output, against=against or (), human=human, progress=progress
+            datasets,
+            [partial(open_one, spec) for spec in model],
+            out=output,
+            against=against or (),
+            human=human,
+            progress=progress,
         )
     page = write_cloze_report(study, output)
     if json:

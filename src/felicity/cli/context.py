@@ -1,27 +1,27 @@
 """felicity context: the effect of a preceding context on acceptability."""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from felicity.cli.model_options import DataOptions, LongRunOptions, PolicyOptions, takes_groups
-from felicity.cli.options import Json, Quiet, RuleName
-from felicity.cli.terminal import err, named_bar, out, print_json, print_rows
+from felicity.cli.options import Json, ModelNames, Quiet, RuleName
+from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
 
 if TYPE_CHECKING:
     from felicity.run import Model
     from felicity.studies.context import Finished, Forecast
 
+CONTEXTS, ANALYSIS = "Where contexts come from", "Analysis"
+
 
 @takes_groups
 def context(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset's name, or a file.")],
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", "-m", help="A model; may be given several times.  [default: smollm2]"),
-    ] = None,
+    model: ModelNames = ("smollm2",),  # type: ignore[assignment]
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Study folder.  [default: runs/DATASET-context]")
     ] = None,
@@ -29,7 +29,7 @@ def context(
         list[str] | None,
         typer.Option(
             help="A kind of context: matched_acceptable, matched_unacceptable, mismatched_acceptable, "
-            "mismatched_unacceptable, unrelated; may be given several times.  [default: all; with "
+            "mismatched_unacceptable, unrelated; repeatable.  [default: all; with "
             "--from-suite none]"
         ),
     ] = None,
@@ -52,30 +52,39 @@ def context(
     from_suite: Annotated[
         list[str] | None,
         typer.Option(
-            help="Contexts from this suite for every suite, or `all` of them for a matrix; "
-            "may be given several times."
+            help="Contexts from this suite for every suite, or `all` of them for a matrix; repeatable.",
+            rich_help_panel=CONTEXTS,
         ),
     ] = None,
     perturb: Annotated[
         list[str] | None,
         typer.Option(
             help="Perturb context sentences, in addition to the originals: adverb_before, adverb_after, "
-            "long_adverbial, clause_before, clause_after, quotation, all, nonsense."
+            "long_adverbial, clause_before, clause_after, quotation, all, nonsense.",
+            rich_help_panel=CONTEXTS,
         ),
     ] = None,
     text: Annotated[
         Path | None,
         typer.Option(
             help="Running text for unrelated contexts (.txt, .gz).  [default: WikiText in $FELICITY_DATA, "
-            "else a built-in text]"
+            "else a built-in text]",
+            rich_help_panel=CONTEXTS,
         ),
     ] = None,
     contexts: Annotated[
         Path | None,
-        typer.Option(help="Use items and contexts of another study: the contexts.parquet in its folder."),
+        typer.Option(
+            help="Use items and contexts of another study: the contexts.parquet in its folder.",
+            rich_help_panel=CONTEXTS,
+        ),
     ] = None,
     cut_by: Annotated[
-        str | None, typer.Option(help="Model whose tokens lengths are counted in.  [default: the first -m]")
+        str | None,
+        typer.Option(
+            help="Model whose tokens lengths are counted in.  [default: the first -m]",
+            rich_help_panel=CONTEXTS,
+        ),
     ] = None,
     measure: Annotated[
         str | None, typer.Option(help="The measure that sentences are compared by.  [default: lp]")
@@ -88,14 +97,24 @@ def context(
     ] = None,
     conditions: Annotated[
         Path | None,
-        typer.Option(help="Which conditions of your own suites are acceptable: a .toml table."),
+        typer.Option(
+            help="Which conditions of your own suites are acceptable: a .toml table.",
+            rich_help_panel=CONTEXTS,
+        ),
     ] = None,
     parse: Annotated[
-        bool, typer.Option(help="Also compare dependency labels of contexts; needs felicity[parse].")
+        bool,
+        typer.Option(
+            help="Also compare dependency labels of contexts; needs felicity[parse].",
+            rich_help_panel=ANALYSIS,
+        ),
     ] = False,
     formula: Annotated[
         str | None,
-        typer.Option(help="A further regression: 'log(length) * acceptable + (1|suite) + (1|item)'."),
+        typer.Option(
+            help="A further regression: 'log(length) * acceptable + (1|suite) + (1|item)'.",
+            rich_help_panel=ANALYSIS,
+        ),
     ] = None,
     forecast: Annotated[
         bool, typer.Option("--forecast", help="Plan the study, estimate how long it would take, and stop.")
@@ -129,7 +148,7 @@ def context(
     from felicity.engines.runtime import choose_dtype
     from felicity.studies.context import Setting, find_text, parse_lengths, plan_in, refuse_drawing, run_study
 
-    specs = list(dict.fromkeys(model or ["smollm2"]))
+    specs = list(dict.fromkeys(model))
     chosen = tuple(kind or (() if from_suite else KINDS))
     silent = quiet or json
     grid = _choose_grid(lengths, sentences)
@@ -168,13 +187,7 @@ def context(
         conditions=conditions,
         parse=parse,
     )
-    policy = scoring.build()
-    served = any(spec.startswith("openai:") for spec in specs)
-
-    def open_one(spec: str) -> "Model":
-        serve = spec.startswith("openai:") or not served
-        return opening.open(spec, policy, quiet=silent, fields=scoring.policy, serve=serve)
-
+    open_one = opening.opener(specs, scoring, quiet=silent)
     # Before a tokenizer imports torch, which reads the processor's settings only once.
     choose_dtype(opening.dtype, opening.device)
     folder = output or Path("runs") / f"{Path(dataset).name.split('.')[0]}-context"
@@ -186,10 +199,10 @@ def context(
     if forecast:
         _forecast_only(planned, (open_one(spec) for spec in specs), json=json)
         return
-    with named_bar(quiet=silent) as bar:
+    with progress_bar(quiet=silent) as bar:
         done = run_study(
             planned,
-            [lambda spec=spec: open_one(spec) for spec in specs],  # type: ignore[misc]
+            [partial(open_one, spec) for spec in specs],
             folder,
             progress=lambda _: bar,
             on_forecast=None if silent else _tell,

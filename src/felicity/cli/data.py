@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from felicity.cli.help import SectionedCommand
 from felicity.cli.model_options import DataOptions, takes_groups
 from felicity.cli.options import Bad, Factors, From, Good, Json, RuleName
 from felicity.cli.terminal import out, print_json, print_rows
@@ -18,11 +17,11 @@ def syntaxgym() -> None:
     """Work with SyntaxGym's suites."""
 
 
-@syntaxgym_app.command(cls=SectionedCommand)
+@syntaxgym_app.command()
 def convert(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A suite in the old CSV format.")],
     prediction: Annotated[
-        list[str] | None, typer.Option(help="A formula; may be given several times. The old format has none.")
+        list[str] | None, typer.Option(help="A formula; repeatable. The old format has none.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="JSON file to write.  [default: FILE.json]")
@@ -63,7 +62,7 @@ Name = Annotated[
 Known = Annotated[str, typer.Argument(metavar="NAME", help="A dataset's name (see `felicity data ls`).")]
 
 
-@app.command("ls", cls=SectionedCommand)
+@app.command("ls")
 def ls(json: Json = False) -> None:
     """List the named datasets.
 
@@ -78,7 +77,7 @@ def ls(json: Json = False) -> None:
     print_json(rows) if json else print_rows(shown)
 
 
-@app.command(cls=SectionedCommand)
+@app.command()
 def get(name: Known, source: From = None, json: Json = False) -> None:
     """Download a dataset into the cache, or say where it is already.
 
@@ -90,7 +89,7 @@ def get(name: Known, source: From = None, json: Json = False) -> None:
       felicity data get blimp
       felicity data get crows_pairs --from ~/Downloads
     """
-    from felicity.data import find_entry, get_copy, keep_copy
+    from felicity.data import digest_files, find_entry, get_copy, keep_copy
 
     entry = find_entry(name)
     copy = keep_copy(entry, source) if source else get_copy(entry)
@@ -99,6 +98,7 @@ def get(name: Known, source: From = None, json: Json = False) -> None:
         "folder": str(copy.paths[0].parent),
         "files": [path.name for path in copy.paths],
         "checksum": copy.checksum,
+        "sha256": digest_files(entry, copy.paths),
         "licence": entry.licence,
     }
     if json:
@@ -117,7 +117,7 @@ def get(name: Known, source: From = None, json: Json = False) -> None:
     )
 
 
-@app.command(cls=SectionedCommand)
+@app.command()
 def cite(name: Known) -> None:
     """Print the BibTeX entries to cite a dataset by.
 
@@ -130,7 +130,7 @@ def cite(name: Known) -> None:
     out.print(find_entry(name).citation.strip(), markup=False, soft_wrap=True)
 
 
-@app.command(cls=SectionedCommand)
+@app.command()
 @takes_groups
 def show(
     name: Name,
@@ -171,7 +171,8 @@ def _print_dataset(described: dict[str, Any]) -> None:
     )
     for rule, meaning in described["rules"].items():
         default = " (default)" if rule == described["rule"] else ""
-        out.print(f"Rule {rule}{default}: {meaning}.", soft_wrap=True, markup=False)
+        said = f": {meaning}" if meaning else ""
+        out.print(f"Rule {rule}{default}{said}.", soft_wrap=True, markup=False)
     for quirk in described["quirks"] + described["notes"]:
         out.print(f"- {quirk}", soft_wrap=True, markup=False)
     for left in described["left_out"]:
@@ -190,7 +191,7 @@ def _print_dataset(described: dict[str, Any]) -> None:
             out.print(f"  {condition:{width}} {item[condition]}", markup=False)
 
 
-@app.command(cls=SectionedCommand)
+@app.command()
 def check(
     file: Annotated[
         Path,
@@ -206,6 +207,9 @@ def check(
 ) -> None:
     """Report what `felicity run` would refuse or warn of: every line of a table, and errors of a suite.
 
+    A table of ratings with a column rater, ratings or condition is checked as `felicity acceptability` reads
+    it.
+
     Empty cells, stray spaces, conditions with identical texts, items that occur twice, and whatever makes the
     file unusable. Exits with 1 if there is something to fix.
 
@@ -216,8 +220,12 @@ def check(
       felicity data check my_suite.toml
     """
     from felicity.data import Columns, check_file
+    from felicity.studies.acceptability import check_ratings, has_single_ratings
 
-    found = check_file(file, Columns(good=good, bad=bad, factors=tuple(factor or ())))
+    if has_single_ratings(file):
+        found = check_ratings(file)
+    else:
+        found = check_file(file, Columns(good=good, bad=bad, factors=tuple(factor or ())))
     problems = found.problems.to_dicts()
     if json:
         told = {"file": str(file), "items": found.items, "stimuli": found.stimuli, "problems": problems}

@@ -86,12 +86,20 @@ def fit(
 
 
 def read_sources(paths: list[Path], formula: str, measure: str | None) -> "pl.DataFrame":
-    """The table of runs that the formula is about, or a table from a file."""
+    """The table of runs that the formula is about, or a table from a file.
+
+    Raises BadInput if a path does not exist or the formula names no response.
+    """
     from felicity.core.errors import BadInput
     from felicity.core.files import read_frame
     from felicity.run import analysis_table
 
+    for path in paths:
+        if not path.exists():
+            raise BadInput(f"There is no run folder or table {path}; check the path.")
     if all(path.is_dir() for path in paths):
+        if "~" not in formula:
+            raise BadInput(f"The formula '{formula}' must be 'response ~ predictors', with one '~'.")
         return analysis_table(paths, formula.partition("~")[0].strip(), measure=measure)
     if len(paths) > 1:
         raise BadInput("Give one table, or several run folders.")

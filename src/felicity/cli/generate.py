@@ -6,7 +6,7 @@ import typer
 
 from felicity.cli.model_options import ModelOptions, takes_groups
 from felicity.cli.options import Bos, Casing, Json, ModelName, Quiet, build_policy
-from felicity.cli.terminal import print_json
+from felicity.cli.terminal import plain_text, print_json
 
 
 @takes_groups
@@ -56,4 +56,4 @@ def generate(
         return
     joint = "" if lm.info.kind == "left-to-right" else "\n  "
     for row in table.iter_rows(named=True):
-        sys.stdout.write(f"{row['prompt']}{joint}{row['continuation']}\n")
+        sys.stdout.write(plain_text(f"{row['prompt']}{joint}{row['continuation']}\n"))

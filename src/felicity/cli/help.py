@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from typer import Typer
 from typer.core import TyperCommand, TyperGroup
 
 OPTIONS = "Options"
@@ -40,6 +41,17 @@ class SectionedCommand(TyperCommand):
         arguments = sections.pop("Arguments", [])
         _write_sections(formatter, {"Arguments": arguments}, first="Arguments")
         _write_sections(formatter, sections, first=OPTIONS)
+
+
+def list_in_sections(app: Typer) -> None:
+    """Give the help of every command and group of an app its sections."""
+    for command in app.registered_commands:
+        if command.cls in (None, TyperCommand):
+            command.cls = SectionedCommand
+    for group in app.registered_groups:
+        group.cls = SectionedGroup
+        if group.typer_instance is not None:
+            list_in_sections(group.typer_instance)
 
 
 class SectionedGroup(TyperGroup):

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli.help import SectionedCommand
 from felicity.cli.options import Json, ModelName, Quiet
 from felicity.cli.terminal import out, print_json, print_rows, progress_bar, step_bar
 
@@ -17,7 +16,7 @@ def measures() -> None:
     """List the acceptability measures."""
 
 
-@app.command("ls", cls=SectionedCommand)
+@app.command("ls")
 def ls(json: Json = False) -> None:
     """List the measures, with what each controls for.
 

@@ -1,7 +1,7 @@
 """Groups of options for data, policy and models, which commands share."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 DATA, POLICY = "Columns and parts of the data", "Scoring policy"
 COMPUTE, SERVER = "Computing", "Served models"
+# How fast and how long a server is asked, and at which price.
+RATES = ("timeout", "patience", "requests_per_minute", "tokens_per_minute", "price_per_million")
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -152,7 +154,7 @@ class PolicyOptions:
 class ModelOptions:
     """Where a model runs, or is served."""
 
-    panels: ClassVar = {"device_map": COMPUTE, "url": SERVER, "tokenizer": SERVER}
+    panels: ClassVar[dict[str, str]] = {"device_map": COMPUTE, "url": SERVER, "tokenizer": SERVER}
     long: ClassVar[bool] = False  # whether a cost estimate is printed first
 
     device: Device = "auto"
@@ -193,8 +195,21 @@ class ModelOptions:
             )
         return lm
 
+    def opener(
+        self, specs: Sequence[str], scoring: PolicyOptions, *, quiet: bool
+    ) -> Callable[[str], "Model"]:
+        """A function that opens one of several models; server options apply to the served ones, if any."""
+        policy = scoring.build()
+        some_served = any(spec.startswith("openai:") for spec in specs)
+
+        def open_one(spec: str) -> "Model":
+            serve = spec.startswith("openai:") or not some_served
+            return self.open(spec, policy, quiet=quiet, fields=scoring.policy, serve=serve)
+
+        return open_one
+
     def _server(self) -> dict[str, Any]:
-        return {"url": self.url, "tokenizer": self.tokenizer}
+        return {name: getattr(self, name) for name, panel in self.panels.items() if panel == SERVER}
 
     def _workers(self) -> "Workers | None":
         return None
@@ -209,8 +224,7 @@ class LongRunOptions(ModelOptions):
 
     panels: ClassVar = (
         ModelOptions.panels
-        | dict.fromkeys(("revision", "concurrency", "timeout", "patience"), SERVER)
-        | dict.fromkeys(("requests_per_minute", "tokens_per_minute", "price_per_million"), SERVER)
+        | dict.fromkeys(("revision", "concurrency", *RATES), SERVER)
         | dict.fromkeys(("workers", "ray_address", "no_cache"), COMPUTE)
     )
     long: ClassVar[bool] = True
@@ -225,17 +239,6 @@ class LongRunOptions(ModelOptions):
     workers: WorkerCount = None
     ray_address: RayAddress = None
     no_cache: NoCache = False
-
-    def _server(self) -> dict[str, Any]:
-        return super()._server() | {
-            "revision": self.revision,
-            "concurrency": self.concurrency,
-            "timeout": self.timeout,
-            "patience": self.patience,
-            "requests_per_minute": self.requests_per_minute,
-            "tokens_per_minute": self.tokens_per_minute,
-            "price_per_million": self.price_per_million,
-        }
 
     def _workers(self) -> "Workers | None":
         return build_workers(self.workers, self.ray_address)

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from felicity.cli.help import SectionedCommand
 from felicity.cli.model_options import PolicyOptions, takes_groups
 from felicity.cli.options import Json, Quiet, Tokenizer, Url, build_serving, refuse_unused
 from felicity.cli.terminal import out, print_json, print_rows, step_bar
@@ -44,7 +43,7 @@ Name = Annotated[
 ]
 
 
-@app.command("ls", cls=SectionedCommand)
+@app.command("ls")
 def ls(json: Json = False) -> None:
     """List the built-in model and those in the cache.
 
@@ -71,7 +70,7 @@ def ls(json: Json = False) -> None:
         print_rows(shown, right=("megabytes",))
 
 
-@app.command(cls=SectionedCommand)
+@app.command()
 def get(name: Name, json: Json = False, quiet: Quiet = False) -> None:
     """Download a model into the cache, and convert it if necessary.
 
@@ -90,7 +89,7 @@ def get(name: Name, json: Json = False, quiet: Quiet = False) -> None:
         out.print(f"{source.name}: {source.folder}", soft_wrap=True)
 
 
-@app.command(cls=SectionedCommand)
+@app.command()
 def verify(json: Json = False) -> None:
     """Read every converted model in the cache again and compare it with what was stored.
 
@@ -116,7 +115,7 @@ def verify(json: Json = False) -> None:
             )
 
 
-@app.command(cls=SectionedCommand)
+@app.command()
 @takes_groups
 def info(
     name: Name,

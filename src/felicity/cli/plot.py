@@ -18,7 +18,7 @@ def plot(
     y: Annotated[str, typer.Option("--y", help="Column to average.")] = "surprisal",
     x: Annotated[str, typer.Option("--x", help="Column along the axis, as ordered in the table.")] = "place",
     by: Annotated[
-        list[str] | None, typer.Option(help="A factor; one line per combination. May be given several times.")
+        list[str] | None, typer.Option(help="A factor; one line per combination; repeatable.")
     ] = None,
     where: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only these rows; repeatable.")

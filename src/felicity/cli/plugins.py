@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from felicity.cli.help import STUDIES as STUDIES_PANEL
-from felicity.cli.help import SectionedCommand, SectionedGroup
+from felicity.cli.help import list_in_sections
 from felicity.core.registry import BrokenPlugin, Registry
 
 Command = Callable[..., Any] | typer.Typer
@@ -42,6 +42,7 @@ def add_commands(app: typer.Typer, arguments: Sequence[str]) -> None:
         for name in registry:
             if name not in own and asked in (None, name):
                 _add(app, registry, name)
+    list_in_sections(app)
 
 
 def _names(app: typer.Typer) -> set[str]:
@@ -59,9 +60,9 @@ def _add(app: typer.Typer, registry: Registry[Command], name: str) -> None:
         _add_broken(app, name, error, panel)
         return
     if isinstance(command, typer.Typer):
-        app.add_typer(command, name=name, cls=SectionedGroup, rich_help_panel=panel)
+        app.add_typer(command, name=name, rich_help_panel=panel)
     else:
-        app.command(name, cls=SectionedCommand, rich_help_panel=panel)(command)
+        app.command(name, rich_help_panel=panel)(command)
 
 
 def _add_broken(app: typer.Typer, name: str, error: BrokenPlugin, panel: str) -> None:

@@ -7,40 +7,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicity.cli.options import Json, Quiet
-from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
+from felicity.cli.options import Json
+from felicity.cli.rate_simulate import StudyFolder, need_web, simulate
+from felicity.cli.terminal import err, out, print_json, print_rows
 from felicity.core.errors import NotPossible
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from felicity.humans import Population, Store, Study
+    from felicity.humans import Store
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Collect judgements from people.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Collect judgements from people, on a site of your own."
+)
 
-# A folder with this file may be overwritten by the next simulation.
-SIMULATION_MARK = ".simulation"
-StudyFolder = Annotated[Path, typer.Argument(metavar="STUDY", help="Folder with study.toml.")]
 Database = Annotated[
     str | None,
     typer.Option(help="postgresql+psycopg://USER@HOST/NAME.  [default: SQLite file beside study.toml]"),
 ]
 
 
-def _need_web() -> None:
-    try:
-        import alembic  # noqa: F401
-        import fastapi  # noqa: F401
-        import httpx  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise NotPossible(
-            f"The rating site needs {error.name}, which is not installed; run `pip install felicity[web]`."
-        ) from error
-
-
 def _open(folder: Path, database: str | None) -> "Store":
-    _need_web()
+    need_web()
     from felicity.humans import Store, read_study
 
     return Store(read_study(folder), database)
@@ -57,14 +45,18 @@ def new(
         str,
         typer.Option(help="likert, binary, choice, slider, magnitude, cloze, continuation, reading or maze."),
     ] = "likert",
-    points: Annotated[int | None, typer.Option(help="Points of a Likert scale.  [default: 7]")] = None,
+    points: Annotated[
+        int | None, typer.Option(min=2, max=11, help="Points of a Likert scale.  [default: 7]")
+    ] = None,
     sample: Annotated[int | None, typer.Option(min=1, help="Only that many items of each suite.")] = None,
     parts: Annotated[
-        int | None, typer.Option(min=1, help="Lists that the items are dealt out to.  [default: 1]")
+        int | None, typer.Option(min=1, help="Lists that the items are divided among.  [default: 1]")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample, the lists and the orders.")] = 0,
 ) -> None:
-    """Write a study: study.toml, with a comment for every setting, and stimuli.csv.
+    """Write study.toml and stimuli.csv, ready to edit.
+
+    study.toml has a comment for every setting. Lists follow from the columns item and condition of the table.
 
     \b
     Examples:
@@ -72,14 +64,15 @@ def new(
       felicity rate new pairs --from starter --task choice --sample 2
       felicity rate new my-study --from my_sentences.csv --points 5 --parts 4
     """
-    _need_web()
+    need_web()
     from felicity.humans import build_lists
     from felicity.studies.ratings import start_study
 
     made = start_study(study, source, task=task, points=points, sample=sample, parts=parts, seed=seed)
     lists = build_lists(made)
+    design = f"{' and '.join(made.design.between)} between raters; " if made.design.between else ""
     out.print(
-        f"{study}: {len(made.stimuli)} stimuli in {len(lists)} lists of {len(lists[0].rows)}, "
+        f"{study}: {len(made.stimuli)} stimuli in {len(lists)} lists of {len(lists[0].rows)}, {design}"
         f"{made.design.quota} raters each. Edit {study / 'study.toml'}, then: felicity rate preview {study}",
         soft_wrap=True,
         markup=False,
@@ -93,7 +86,9 @@ def preview(
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
     database: Database = None,
 ) -> None:
-    """Check the study and go through it in the browser; answers are marked as tests and never counted.
+    """Go through the study in the browser, as a test run.
+
+    The study is checked first. Answers are marked as tests and never counted.
 
     \b
     Examples:
@@ -134,7 +129,10 @@ def serve(
     ] = 100.0,
     workers: Annotated[int, typer.Option(min=1, help="Processes; more than one needs PostgreSQL.")] = 1,
 ) -> None:
-    """Serve the study to raters until interrupted; answers are on the disk before the next page is shown.
+    """Serve the study to raters until interrupted.
+
+    Every answer is on the disk before the next page is shown. Raters outside this machine need a proxy that
+    provides HTTPS; docs/how-to/rating-server.md describes the set-up step by step.
 
     \b
     Examples:
@@ -207,139 +205,12 @@ def _serve(
     serve(make, host=host, port=port, proxy=proxy, workers=workers, started=announce)
 
 
-@app.command()
-def simulate(
-    study: StudyFolder,
-    raters: Annotated[
-        int | None, typer.Option(min=1, help="Raters to send.  [default: until every list is complete]")
-    ] = None,
-    dropout: Annotated[float, typer.Option(min=0, max=0.95, help="Share that leaves before the end.")] = 0.0,
-    clickers: Annotated[float, typer.Option(min=0, max=1, help="Share that answers at random.")] = 0.0,
-    double_clicks: Annotated[float, typer.Option(min=0, max=1, help="Share of answers sent twice.")] = 0.05,
-    effect: Annotated[
-        float, typer.Option(help="Difference between the first and the last condition, latent scale.")
-    ] = 1.0,
-    noise: Annotated[float, typer.Option(min=0, help="SD of an answer around the rater's own view.")] = 0.7,
-    fatigue: Annotated[float, typer.Option(min=0, help="How much noise grows to the last trial.")] = 0.3,
-    bias: Annotated[float, typer.Option(min=0, help="SD of raters' mean answers.")] = 0.5,
-    analyse: Annotated[
-        bool, typer.Option("--analyse", help="Print the power to find the effect, from further studies.")
-    ] = False,
-    repeats: Annotated[int, typer.Option(min=1, help="Further studies to simulate with --analyse.")] = 100,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write.  [default: STUDY/simulation]")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the raters.")] = 0,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Send simulated raters through the real site, into a database of their own, and export what they said.
-
-    Leases of raters who left run out between waves, so that their places are given out again. Real answers
-    are not touched. A column `truth` in the stimuli, on the latent scale, takes the place of --effect.
-
-    \b
-    Examples:
-      felicity rate simulate my-study --raters 75 --dropout .3
-      felicity rate simulate my-study --effect .5 --clickers .1 --analyse --repeats 200
-    """
-    _need_web()
-    from felicity.humans import Population, read_study
-
-    checked = read_study(study)
-    population = Population(
-        raters=raters or 0,
-        effect=effect,
-        bias_sd=bias,
-        noise_sd=noise,
-        fatigue=fatigue,
-        clickers=clickers,
-        dropout=dropout,
-        double_clicks=double_clicks,
-        seed=seed,
-    )
-    folder = output or study / "simulation"
-    told = _simulate(checked, population, folder, quiet=quiet)
-    if analyse:
-        told["power"] = _analyse(checked, population, repeats)
-    if json:
-        print_json(told)
-        return
-    out.print(
-        f"{told['raters']} raters came, {told['finished']} finished, {told['left']} left, "
-        f"{told['refused']} were turned away; {told['ratings']} ratings in {folder}.",
-        soft_wrap=True,
-        markup=False,
-    )
-    if analyse:
-        out.print(f"{told['power']['sentence']}.", soft_wrap=True, markup=False)
-
-
-def _simulate(study: "Study", population: "Population", folder: Path, *, quiet: bool) -> dict[str, Any]:
-    import shutil
-    import time
-    from dataclasses import replace
-
-    from felicity.core.files import disk_errors
-    from felicity.humans import (
-        PlatformIds,
-        Store,
-        describe_progress,
-        load_keys,
-        send_raters,
-        sqlite_url,
-        write_export,
-    )
-    from felicity.studies.ratings import write_ratings_report
-    from felicity.web import RatingOptions, create_rating_site, running
-
-    if folder.exists() and any(folder.iterdir()) and not (folder / SIMULATION_MARK).exists():
-        raise NotPossible(f"{folder} holds something else than a simulation; name another folder with -o.")
-    with disk_errors(folder):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        (folder / SIMULATION_MARK).touch()
-    ahead = 0.0
-    store = Store(study, sqlite_url(folder / "answers.sqlite"), clock=lambda: time.time() + ahead)
-    options = RatingOptions(token="simulation", requests_per_second=0)
-    site = create_rating_site(store, load_keys(folder), PlatformIds(folder), options)
-    visits: list[Any] = []
-    with running(site) as url, progress_bar("Raters", quiet=quiet) as bar:
-        while store.has_room() is None and (not population.raters or len(visits) < population.raters):
-            wave = sum(row["wanted"] for row in describe_progress(store).lists)
-            if population.raters:
-                wave = min(wave, population.raters - len(visits))
-            numbers = range(len(visits), len(visits) + wave)
-            visits += send_raters(url, study, replace(population, raters=wave), numbers=numbers, told=bar)
-            # Whoever left is away for longer than the lease before the next wave comes.
-            ahead += 61 * study.lease_minutes
-        tables = write_export(store, folder)
-    write_ratings_report(study, tables, folder)
-    return {
-        "raters": len(visits),
-        "finished": sum(bool(visit.code) for visit in visits),
-        "left": sum(visit.left for visit in visits),
-        "refused": sum(bool(visit.refused) for visit in visits),
-        "ratings": tables["ratings"].height,
-        "folder": str(folder),
-    }
-
-
-def _analyse(study: "Study", population: "Population", repeats: int) -> dict[str, Any]:
-    from dataclasses import replace
-
-    from felicity.humans import build_lists
-    from felicity.studies.ratings import describe_power, simulate_power_of_study
-
-    places = study.design.quota * len(build_lists(study))
-    wanted = replace(population, raters=min(population.raters or places, places))
-    found = simulate_power_of_study(study, wanted, repeats=repeats)
-    return {"power": float(found["significant"].mean()), "sentence": describe_power(found)}  # type: ignore[arg-type]
+app.command()(simulate)
 
 
 @app.command()
 def status(study: StudyFolder, database: Database = None, json: Json = False) -> None:
-    """How the study is going: lists, raters, drop-outs, answer times.
+    """Show progress by list, drop-outs and times.
 
     \b
     Examples:
@@ -372,17 +243,18 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")],
     database: Database = None,
     unfinished: Annotated[
-        bool, typer.Option("--unfinished", help="Also ratings of raters who left or were set aside.")
+        bool, typer.Option("--unfinished", help="Include raters who left or were set aside.")
     ] = False,
-    tests: Annotated[bool, typer.Option("--tests", help="Test runs instead of real ones.")] = False,
+    tests: Annotated[bool, typer.Option("--tests", help="Export test runs instead of real ones.")] = False,
     payment: Annotated[
         Path | None,
-        typer.Option(
-            help="Also write platform ids, states and codes for paying; keep it apart from the rest."
-        ),
+        typer.Option(help="Also write a table of platform ids, states and codes for payment; keep it apart."),
     ] = None,
 ) -> None:
-    """Write ratings, raters and design as .csv and .parquet, with codebook.md and report.html.
+    """Write the ratings as tables, with codebook and report.
+
+    The folder gets ratings, raters and design as .csv and .parquet (and words for reading times), codebook.md
+    and report.html. The command also prints a first `felicity fit`.
 
     \b
     Examples:
@@ -413,20 +285,21 @@ def export(
 def forget(
     study: StudyFolder,
     platform_ids: Annotated[
-        bool, typer.Option("--platform-ids", help="Confirm: delete every link to platform ids.")
+        bool, typer.Option("--platform-ids", help="Confirm that the ids are to be deleted for good.")
     ] = False,
     database: Database = None,
 ) -> None:
-    """Delete the platform ids, the key that hashed them and the hashes; the study is closed to new raters.
+    """Delete platform ids, once everybody has been paid.
 
-    Pay everybody first: afterwards nobody can say which answers came from which platform id.
+    The file of ids, the key that hashed them and the hashes are deleted, and the study is closed to new
+    raters. Afterwards nobody can say which answers came from which platform id.
 
     \b
     Examples:
       felicity rate forget my-study --platform-ids
     """
     if not platform_ids:
-        raise NotPossible("Nothing was deleted; say --platform-ids to delete the platform ids for good.")
+        raise NotPossible("Nothing was deleted; add --platform-ids to delete the platform ids for good.")
     store = _open(study, database)
     from felicity.humans import forget_platform_ids
 
@@ -445,11 +318,11 @@ def reopen(
     database: Database = None,
     json: Json = False,
 ) -> None:
-    """Set aside raters who disagree with the others, and open their places again.
+    """Set unreliable raters aside and open their places.
 
     Reliability is a rater's Spearman correlation with the mean of the other raters of the list (Huynh et al.
-    2022). Of each complete list the best are kept, up to the quota, if they are not below the bound.
-    Everybody who finished is compared anew each time, also those set aside before.
+    2022). Of each complete list the most reliable raters are kept, up to the quota, unless they are below the
+    bound. Everybody who finished is compared again each time, including raters set aside before.
 
     \b
     Examples:

@@ -19,9 +19,7 @@ def replay(
     good: Annotated[
         str, typer.Option(help="The condition that should score highest, if no dataset says so.")
     ] = "good",
-    leave_out: Annotated[
-        list[str] | None, typer.Option(help="A suite to leave out; may be given several times.")
-    ] = None,
+    leave_out: Annotated[list[str] | None, typer.Option(help="A suite to leave out; repeatable.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Run folder.  [default: runs/SOURCE-replayed]")
     ] = None,

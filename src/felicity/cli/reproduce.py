@@ -32,14 +32,12 @@ def reproduce(
             "--model",
             "-m",
             metavar="NAME=MODEL",
-            help="Weights for a model of the paper: a folder or a hub name; may be given several times.",
+            help="Weights for a model of the paper: a folder or a hub name; repeatable.",
         ),
     ] = None,
     claim: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Only claims with this id, or pattern such as 'table2/*'; may be given several times."
-        ),
+        typer.Option(help="Only claims with this id, or pattern such as 'table2/*'; repeatable."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder to write.  [default: runs/reproduce-PAPER]")

@@ -30,7 +30,7 @@ def run(
     ] = None,
     measure: Annotated[
         list[str] | None,
-        typer.Option(help="A measure; may be given several times.  [default: lp, or that of the rule]"),
+        typer.Option(help="A measure; repeatable.  [default: lp, or that of the rule]"),
     ] = None,
     rule: RuleName = None,
     unigram: Annotated[
@@ -83,11 +83,10 @@ def run(
         columns=data.columns,
         counted=unigram is not None,
     )
-    policy = scoring.build()
+    open_one = opening.opener(model, scoring, quiet=silent)
     folders, told = [], []
     for spec in model:
-        served = spec.startswith("openai:") or len(model) == 1
-        lm = opening.open(spec, policy, quiet=silent, fields=scoring.policy, serve=served)
+        lm = open_one(spec)
         folder = choose_folder(output, name, lm.info.name, several=len(model) > 1)
         if folder in folders:
             raise BadInput(f"Two models are called '{lm.info.name}'; name each once, or rename a folder.")

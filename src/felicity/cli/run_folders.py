@@ -9,7 +9,8 @@ from felicity.cli.options import Json, RunPath
 from felicity.cli.terminal import out, print_json
 
 Anyway = Annotated[
-    bool, typer.Option("--anyway", help="Also read a run that is not finished or was changed since.")
+    bool,
+    typer.Option("--anyway", help="Also read a run or study that is not finished or was changed since."),
 ]
 
 
@@ -27,9 +28,14 @@ def report(
       felicity report runs/blimp-gpt2 --open
     """
     from felicity.run import is_study, read_run
-    from felicity.studies.saved import report_study
+    from felicity.studies import report_study
 
-    page = report_study(folder) if is_study(folder) else read_run(folder, check=not anyway).report(folder)
+    check = not anyway
+    page = (
+        report_study(folder, check=check)
+        if is_study(folder)
+        else read_run(folder, check=check).report(folder)
+    )
     if json:
         print_json({"report": str(page)})
     else:
@@ -63,7 +69,11 @@ def export(
 
     target = output or folder / "export"
     runs = list_runs(folder)
-    written = export_tables(read_study(folder).tables, target, to=to, safe=safe) if is_study(folder) else []
+    written = (
+        export_tables(read_study(folder, check=not anyway).tables, target, to=to, safe=safe)
+        if is_study(folder)
+        else []
+    )
     for place in runs:
         below = target if runs == [folder] else target / place.name
         written += read_run(place, check=not anyway).export(below, to=to, safe=safe)

@@ -8,7 +8,7 @@ import typer
 from felicity.cli.options import Json
 from felicity.cli.terminal import err, out, print_json, print_rows
 
-log_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Look after the log of a review.")
+log_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Verify the log of a review.")
 CHANGED = 1
 
 
@@ -17,12 +17,12 @@ def check(
         str, typer.Argument(metavar="FILE", help="A file of pairs, or a cloze dataset's name.")
     ],
     form: Annotated[
-        str | None, typer.Option(help="How pairs are built: negation, role.  [default: found out]")
+        str | None, typer.Option(help="How pairs are built: negation, role.  [default: detected]")
     ] = None,
     rule: Annotated[list[str] | None, typer.Option(help="Only what this rule finds; repeatable.")] = None,
     json: Json = False,
 ) -> None:
-    """Ask every rule about a finished set, and list what they find.
+    """Check a finished set by every rule, and list what they find.
 
     \b
     Examples:
@@ -79,7 +79,7 @@ def verify(
     last: Annotated[str | None, typer.Option(help="A hash noted earlier, which must be in the log.")] = None,
     json: Json = False,
 ) -> None:
-    """Follow the chain of hashes through a log; a changed line ends the command with 1.
+    """Verify the hash chain of a log; exits with 1 if a line was changed.
 
     \b
     Examples:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from felicity.cli.background import carry_out_in_background, find_starter, in_background, is_deserted
-from felicity.cli.model_options import ModelOptions, takes_groups
+from felicity.cli.model_options import RATES, SERVER, ModelOptions, takes_groups
 from felicity.cli.options import (
     Json,
     ModelName,
@@ -31,19 +31,24 @@ if TYPE_CHECKING:
     from felicity.stimuli.extension import Extension, Form
 
 SERVED = "openai:"
+ASKING, STOPPING = "Prompts and answers", "When to stop"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskOptions:
     """How a model is asked for more pairs."""
 
+    panels: ClassVar = dict.fromkeys(
+        ("examples", "instruction", "tokens", "temperature", "top_p", "samples"), ASKING
+    )
+
     examples: Annotated[int, typer.Option(min=1, help="Example pairs in each prompt.")] = 4
     instruction: Annotated[str | None, typer.Option(help="What to ask for.  [default: the paper's]")] = None
-    tokens: Annotated[int, typer.Option(min=1, help="Tokens of an answer at most.")] = 100
-    temperature: Annotated[float, typer.Option(help="Temperature at which tokens are drawn.")] = 0.64
-    top_p: Annotated[float, typer.Option(help="Draw from the tokens that hold this much probability.")] = 1.0
+    tokens: Annotated[int, typer.Option(min=1, help="Maximum number of tokens in an answer.")] = 100
+    temperature: Annotated[float, typer.Option(help="Sampling temperature.")] = 0.64
+    top_p: Annotated[float, typer.Option(help="Sample from tokens with this much probability.")] = 1.0
     samples: Annotated[int, typer.Option(min=1, help="Answers to each prompt.")] = 1
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the examples and of what is drawn.")] = 0
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the examples and of the sampling.")] = 0
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -60,17 +65,23 @@ class AskOptions:
 class StopOptions:
     """When to stop asking."""
 
-    n: Annotated[int, typer.Option("-n", min=1, help="Stop when so many pairs wait for review.")] = 100
+    panels: ClassVar = dict.fromkeys(("least_yield", "window", "most_requests"), STOPPING)
+
+    n: Annotated[int, typer.Option("-n", min=1, help="Stop when this many pairs await review.")] = 100
     least_yield: Annotated[
-        float, typer.Option(help="Stop when the last requests gave fewer new pairs each than this.")
+        float, typer.Option(help="Stop when recent requests gave fewer new pairs per request than this.")
     ] = 0.05
-    window: Annotated[int, typer.Option(min=1, help="How many last requests --least-yield looks at.")] = 20
-    most_requests: Annotated[int, typer.Option(min=1, help="Ask no more often than this.")] = 10_000
+    window: Annotated[
+        int, typer.Option(min=1, help="Number of recent requests that --least-yield considers.")
+    ] = 20
+    most_requests: Annotated[int, typer.Option(min=1, help="Send at most this many requests.")] = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratorOptions(ModelOptions):
     """Where the generator computes, or how its server is asked."""
+
+    panels: ClassVar = ModelOptions.panels | dict.fromkeys(RATES, SERVER)
 
     timeout: Timeout = None
     patience: Patience = None
@@ -78,29 +89,20 @@ class GeneratorOptions(ModelOptions):
     tokens_per_minute: TokensPerMinute = None
     price_per_million: PricePerMillion = None
 
-    def _server(self) -> dict[str, Any]:
-        return super()._server() | {
-            "timeout": self.timeout,
-            "patience": self.patience,
-            "requests_per_minute": self.requests_per_minute,
-            "tokens_per_minute": self.tokens_per_minute,
-            "price_per_million": self.price_per_million,
-        }
-
 
 @takes_groups
 def extend(
     dataset: Annotated[
         str, typer.Argument(metavar="DATASET", help="A cloze dataset's name, or a file of pairs, as seeds.")
     ],
-    out_folder: Annotated[Path, typer.Option("--out", "-o", help="Folder to keep everything in.")],
+    out_folder: Annotated[Path, typer.Option("--output", "--out", "-o", help="Folder to write.")],
     model: ModelName = "smollm2",
     *,
     asking: AskOptions,
     stopping: StopOptions,
     opening: GeneratorOptions,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the first prompt and the forecast only.")
+        bool, typer.Option("--dry-run", help="Only show the first prompt and the forecast.")
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -108,8 +110,8 @@ def extend(
     """Ask a language model for more pairs like those of DATASET, and queue what passes the rules.
 
     Each prompt shows an instruction and a few pairs drawn without replacement. Every raw answer is stored
-    before it is parsed; the same command goes on where it stopped and asks nothing twice. What passes the
-    rules waits for people: `felicity stimuli review FOLDER`.
+    before it is parsed; the same command resumes where it stopped and sends no request twice. What passes
+    the rules awaits review: `felicity stimuli review FOLDER`.
 
     \b
     Examples:

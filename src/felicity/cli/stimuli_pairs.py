@@ -23,7 +23,7 @@ def pairs(
     ] = None,
     paradigm: Annotated[
         list[str] | None,
-        typer.Option("--paradigm", help="A built-in paradigm, or all; may be given several times."),
+        typer.Option("--paradigm", help="A built-in paradigm, or all; repeatable."),
     ] = None,
     list_them: Annotated[bool, typer.Option("--list", help="List the built-in paradigms and stop.")] = False,
     n: Annotated[int, typer.Option("-n", min=1, help="Pairs per paradigm.")] = 1000,
@@ -31,7 +31,7 @@ def pairs(
         list[str] | None,
         typer.Option(
             "--tokenizer",
-            help="A model, or a folder with nothing but a tokenizer; may be given several times.",
+            help="A model, or a folder with nothing but a tokenizer; repeatable.",
         ),
     ] = None,
     model: Annotated[
@@ -72,12 +72,20 @@ def pairs(
       felicity stimuli pairs --paradigm all -n 1000 --tokenizer ./gpt2-tokenizer -m smollm2 -o fair.parquet
       felicity stimuli pairs my_paradigm.toml -n 200 -o mine.csv
     """
-    from felicity.studies.pairs import PairsPlan, list_paradigms, make_pairs, write_pairs
+    from felicity.studies.pairs import (
+        PairsPlan,
+        check_pairs_file,
+        list_paradigms,
+        make_pairs,
+        write_pairs,
+    )
 
     if list_them:
         rows = [{"uid": p.uid, "phenomenon": p.phenomenon, "about": p.about} for p in list_paradigms()]
         print_json(rows) if json else print_rows(rows)
         return
+    if output:
+        check_pairs_file(output)
     plan = PairsPlan(
         paradigms=paradigm or (),
         files=files or (),

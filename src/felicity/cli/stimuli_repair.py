@@ -17,9 +17,7 @@ def repair(
     ],
     tokenizer: Annotated[
         list[str] | None,
-        typer.Option(
-            "--tokenizer", "-m", help="A model or a folder with a tokenizer; may be given several times."
-        ),
+        typer.Option("--tokenizer", "-m", help="A model or a folder with a tokenizer; repeatable."),
     ] = None,
     reviewed: Annotated[
         bool, typer.Option("--reviewed", help="DATASET is the reviewed sheet: write the set agreed on.")
@@ -44,8 +42,9 @@ def repair(
       felicity stimuli repair sheet.csv --reviewed -o repaired.csv
     """
     from felicity.core.files import read_frame
-    from felicity.studies.pairs import accept_repairs, repair_pairs, write_pairs
+    from felicity.studies.pairs import accept_repairs, check_pairs_file, repair_pairs, write_pairs
 
+    check_pairs_file(output)
     if reviewed:
         accepted = accept_repairs(read_frame(Path(dataset), as_text=True))
         write_pairs(accepted, output)

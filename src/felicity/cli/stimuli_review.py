@@ -31,7 +31,7 @@ def review(
     summary: Annotated[bool, typer.Option("--summary", help="Only print where the review stands.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Decide about the pairs that wait: accept, reject with a reason, edit, undo.
+    """Review the proposed pairs: accept, reject with a reason, edit, undo.
 
     The queue opens as a page on this machine that several people may use at once. Every decision is a
     line of the folder's log, and the dataset is made of the log alone.
@@ -91,13 +91,16 @@ def _show(shown: "Shown", waiting: int) -> None:
 
 
 def _carry_out(queue: "Queue", shown: "Shown", reviewer: str) -> bool:
-    """Carry out what a key says; False where it says quit."""
-    from felicity.stimuli.extension import BY_PEOPLE
-
+    """Carry out what a key says; False where it says quit, or nothing more is typed."""
     try:
-        key = input("> ").strip()
+        return _obey(queue, shown, reviewer, input("> ").strip())
     except EOFError:
         return False
+
+
+def _obey(queue: "Queue", shown: "Shown", reviewer: str, key: str) -> bool:
+    from felicity.stimuli.extension import BY_PEOPLE
+
     item, round_ = shown.proposal.item, shown.round
     if key == "q":
         return False

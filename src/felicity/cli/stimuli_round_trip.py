@@ -7,7 +7,7 @@ import typer
 
 from felicity.cli.model_options import ModelOptions, takes_groups
 from felicity.cli.options import Json, Quiet, build_policy
-from felicity.cli.terminal import err, named_bar, print_json, print_rows
+from felicity.cli.terminal import err, print_json, print_rows, progress_bar
 
 if TYPE_CHECKING:
     from felicity.stimuli.round_trip import Translator
@@ -53,7 +53,7 @@ def round_trip(
             help="Keep N sentences of each source, balanced by length, each original once.",
         ),
     ] = None,
-    lower: Annotated[bool, typer.Option("--lower", help="Put everything into lower case.")] = False,
+    lower: Annotated[bool, typer.Option("--lower", help="Lower-case everything.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of contexts and of the balanced sample.")] = 0,
     *,
     opening: ModelOptions,
@@ -64,7 +64,7 @@ def round_trip(
 
     Debian's Apertium translates unless --command or --model names another translator; its languages spa,
     cat, gl and eo damage sentences to different degrees. Sentences that come back unchanged are dropped and
-    counted. The table is one of `felicity rate new --from` and of `felicity acceptability`; beside it, a
+    counted. The table is read by `felicity rate new --from` and `felicity acceptability`; beside it, a
     .json file records translator, versions, routes and seeds.
 
     \b
@@ -88,7 +88,7 @@ def round_trip(
     routes = parse_routes(through)
     languages = list(dict.fromkeys(one for route in routes for one in route.languages))
     translator = _open_translator(command, model, home, languages, opening, quiet=quiet or json)
-    with named_bar(quiet=quiet or json) as progress:
+    with progress_bar(quiet=quiet or json) as progress:
         record = make_stimuli(
             originals,
             output,

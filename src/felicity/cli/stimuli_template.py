@@ -19,14 +19,15 @@ def template(
     wordnet: Annotated[
         list[str] | None, typer.Option(help="Take the hyponyms of this noun as a category; repeatable.")
     ] = None,
-    rows: Annotated[Path | None, typer.Option(help="Table of words, a column per slot.")] = None,
+    rows: Annotated[Path | None, typer.Option(help="Table of words, one column per slot.")] = None,
     n: Annotated[
         int | None,
-        typer.Option("-n", min=1, help="Sentences at most, balanced over targets.  [default: all]"),
+        typer.Option("-n", min=1, help="Maximum number of sentences, balanced over targets.  [default: all]"),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
     out_path: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File to write: .parquet, .csv, .tsv, .jsonl or .txt.")
+        Path | None,
+        typer.Option("--output", "--out", "-o", help="File to write: .parquet, .csv, .tsv, .jsonl or .txt."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -41,7 +42,7 @@ def template(
       felicity stimuli template neg --wordnet bird --wordnet tool --wordnet tree -n 200 -o neg_wordnet.csv
       felicity stimuli template my_template.toml --rows words.csv
     """
-    from felicity.stimuli import write_items
+    from felicity.stimuli import check_items_file, write_items
     from felicity.stimuli.templates import (
         build_from_template,
         read_categories,
@@ -50,6 +51,8 @@ def template(
         read_template,
     )
 
+    if out_path:
+        check_items_file(out_path)
     chosen = read_template(name)
     members, left_out = read_categories(categories) if categories else ([], [])
     for noun in wordnet or ():

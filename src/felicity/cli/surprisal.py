@@ -31,9 +31,13 @@ def surprisal(
     context: Annotated[
         str | None, typer.Option(help="A column of contexts, or one text before every sentence; not scored.")
     ] = None,
-    rank: Annotated[bool, typer.Option("--rank", help="Of tokens: rank in the vocabulary.")] = False,
-    entropy: Annotated[bool, typer.Option("--entropy", help="Of tokens: entropy of the prediction.")] = False,
-    top: Annotated[int, typer.Option(min=0, help="Of tokens: so many likeliest alternatives.")] = 0,
+    rank: Annotated[bool, typer.Option("--rank", help="With --by token: rank in the vocabulary.")] = False,
+    entropy: Annotated[
+        bool, typer.Option("--entropy", help="With --by token: entropy of the prediction.")
+    ] = False,
+    top: Annotated[
+        int, typer.Option(min=0, help="With --by token: this many of the most probable alternatives.")
+    ] = 0,
     spillover: Annotated[
         int, typer.Option(min=0, help="Add the surprisal of this many units before each.")
     ] = 0,
@@ -90,10 +94,10 @@ def surprisal(
     if json:
         print_json(table.to_dicts())
     elif not output:
-        _print(table, unit)
+        _print(table, unit, corrected=by in ("word", "region") and boundary == "corrected")
 
 
-def _print(table: "pl.DataFrame", unit: str) -> None:
+def _print(table: "pl.DataFrame", unit: str, *, corrected: bool) -> None:
     numbers = tuple(name for name, dtype in table.schema.items() if dtype.is_numeric())
     rows = [
         {name: f"{value:.3f}" if isinstance(value, float) else value for name, value in row.items()}
@@ -101,4 +105,5 @@ def _print(table: "pl.DataFrame", unit: str) -> None:
     ]
     print_rows(rows, right=numbers)
     more = f"; {len(table) - SHOWN:,} rows more, write them to a file with -o" if len(table) > SHOWN else ""
-    out.print(f"\nSurprisal in {unit}{more}.", soft_wrap=True)
+    how = ", corrected for trailing white space (--boundary plain sums the tokens)" if corrected else ""
+    out.print(f"\nSurprisal in {unit}{how}{more}.", soft_wrap=True)

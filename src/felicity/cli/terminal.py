@@ -81,8 +81,11 @@ def print_accuracy(estimates: "pl.DataFrame", level: str, *, measure: str) -> No
 
 
 @contextmanager
-def progress_bar(label: str, *, quiet: bool) -> Iterator[Progress | None]:
-    """A progress bar on standard error; in a log, a line per tenth."""
+def progress_bar(label: str | None = None, *, quiet: bool) -> Iterator[Progress | None]:
+    """A progress bar on standard error; in a log, a line per tenth.
+
+    Without a label it shows the name of each step, such as that of a model.
+    """
     if quiet:
         yield None
         return
@@ -94,10 +97,10 @@ def progress_bar(label: str, *, quiet: bool) -> Iterator[Progress | None]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=err) as bar:
-        task = bar.add_task(label, total=None)
+        task = bar.add_task(label or "", total=None)
 
         def update(step: str, done: int, total: int) -> None:
-            shown = step if step.startswith(LOADING) else label
+            shown = step if label is None or step.startswith(LOADING) else label
             bar.update(task, description=shown, completed=done, total=total)
 
         yield update
@@ -124,24 +127,6 @@ def step_bar(*, quiet: bool) -> Iterator[Progress | None]:
             bar.update(tasks[step], completed=done, total=total or None)
 
         yield update
-
-
-@contextmanager
-def named_bar(*, quiet: bool) -> Iterator[Progress | None]:
-    """One progress bar over many parts; in a log, a line per tenth of each part."""
-    if quiet:
-        yield None
-        return
-    if not err.is_terminal:
-        yield log_progress()
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=err) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda part, done, total: bar.update(task, description=part, completed=done, total=total)
 
 
 def _steps() -> Progress:

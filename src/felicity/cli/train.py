@@ -1,19 +1,19 @@
 """felicity train: n-gram, LSTM and TDLM models from a corpus."""
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from felicity.cli.help import SectionedCommand
 from felicity.cli.model_options import takes_groups
 from felicity.cli.options import Device, Json, Quiet
 from felicity.cli.terminal import err, out, print_json, progress_bar, step_bar
 
 if TYPE_CHECKING:
-    from felicity.engines.trained import TopicSettings, TrainingSettings
+    from felicity.engines.trained import Prepared, TopicSettings, TrainingSettings
 
+NETWORK, TRAINING, TOPICS = "Network", "Training", "Topics"
 Corpus = Annotated[
     Path,
     typer.Argument(metavar="CORPUS", help="A text file, plain or .gz, one sentence or paragraph per line."),
@@ -46,11 +46,26 @@ Held = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 Minutes = Annotated[float, typer.Option(help="Minutes between checkpoints within an epoch.")]
+NgramOrder = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Order of the n-gram model whose perplexity on the same text is printed for comparison; 0 for "
+        "none.  [default: 5, for corpora of at most 10 million words]",
+    ),
+]
+# An n-gram model is estimated in memory, about 200 bytes per word for order 5.
+COMPARED_ORDER = 5
+COMPARED_WORDS = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentOptions:
     """How an LSTM, or the LSTM of a TDLM, is trained."""
+
+    panels: ClassVar = dict.fromkeys(
+        ("embedding", "embeddings", "hidden", "layers", "dropout"), NETWORK
+    ) | dict.fromkeys(("epochs", "patience", "steps", "batch", "rate", "held", "minutes"), TRAINING)
 
     valid: Valid = None
     words: Words = "punctuation"
@@ -69,6 +84,7 @@ class RecurrentOptions:
     held: Held = 0.05
     seed: Seed = 1
     minutes: Minutes = 10.0
+    ngram: NgramOrder = None
     device: Device = "auto"
 
     def build(self, topic: "TopicSettings | None" = None) -> "TrainingSettings":
@@ -112,6 +128,9 @@ def train_in_folder(
             f"{told['held_lines']:,} to validate; {len(prepared.table):,} types; {place}.",
             soft_wrap=True,
         )
+    compared = compare_with_ngram(prepared, options.ngram)
+    if compared and not silent:
+        err.print(f"{compared.say()} on the same text.", soft_wrap=True)
 
     def tell(row: dict[str, float]) -> None:
         if not silent:
@@ -132,13 +151,46 @@ def train_in_folder(
             on_epoch=tell,
         )
     if json:
-        print_json({"model": str(folder), "epochs": outcome.epochs, "perplexity": outcome.best})
+        found = {"model": str(folder), "epochs": outcome.epochs, "perplexity": outcome.best}
+        print_json(found | ({"ngram": asdict(compared)} if compared else {}))
         return
     why = "it no longer fell" if outcome.stopped else "all epochs are done"
     out.print(
-        f"{folder}: validation perplexity {outcome.best:.1f} after {outcome.epochs} epochs; {why}.",
+        f"{folder}: validation perplexity {outcome.best:.1f} after {outcome.epochs} epochs; {why}."
+        + (f" {compared.say()} on the same text." if compared else ""),
         soft_wrap=True,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """An n-gram model of the same text."""
+
+    order: int
+    perplexity: float
+
+    def say(self) -> str:
+        """As in: A 5-gram model (modified Kneser-Ney) has 148.4."""
+        return f"A {self.order}-gram model (modified Kneser-Ney) has perplexity {self.perplexity:.1f}"
+
+
+def compare_with_ngram(prepared: "Prepared", order: int | None) -> Comparison | None:
+    """The n-gram model to compare with, on the same sequences of the same words; None if it is not wanted.
+
+    Raises BadInput if an order was asked for and no line is long enough.
+    """
+    from felicity.core.errors import BadInput
+    from felicity.engines.ngram import compare_perplexity
+
+    chosen = COMPARED_ORDER if order is None else order
+    if chosen == 0 or (order is None and prepared.corpus["tokens"] > COMPARED_WORDS):
+        return None
+    try:
+        return Comparison(order=chosen, perplexity=compare_perplexity(*prepared.corpora, order=chosen))
+    except BadInput:
+        if order is None:
+            return None
+        raise
 
 
 @takes_groups
@@ -171,13 +223,20 @@ def tdlm(
     ],
     output: Folder,
     topics: Annotated[int, typer.Option(help="How many topics.")] = 100,
-    topic_size: Annotated[int, typer.Option(help="Size of a topic's vector.")] = 50,
-    filters: Annotated[int, typer.Option(help="Filters of the document encoder.")] = 20,
-    width: Annotated[int, typer.Option(help="Words that a filter spans.")] = 2,
-    document: Annotated[int, typer.Option(help="The most content words used of a document.")] = 300,
-    topic_dropout: Annotated[float, typer.Option(help="Share of the document dropped in training.")] = 0.6,
+    topic_size: Annotated[int, typer.Option(help="Size of a topic's vector.", rich_help_panel=TOPICS)] = 50,
+    filters: Annotated[
+        int, typer.Option(help="Filters of the document encoder.", rich_help_panel=TOPICS)
+    ] = 20,
+    width: Annotated[int, typer.Option(help="Words that a filter spans.", rich_help_panel=TOPICS)] = 2,
+    document: Annotated[
+        int, typer.Option(help="The most content words used of a document.", rich_help_panel=TOPICS)
+    ] = 300,
+    topic_dropout: Annotated[
+        float, typer.Option(help="Share of the document dropped in training.", rich_help_panel=TOPICS)
+    ] = 0.6,
     frequent: Annotated[
-        float, typer.Option(help="Share of word types too frequent to indicate a topic.")
+        float,
+        typer.Option(help="Share of word types too frequent to indicate a topic.", rich_help_panel=TOPICS),
     ] = 0.001,
     *,
     options: RecurrentOptions,
@@ -212,7 +271,7 @@ def tdlm(
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Train word-level models on a corpus.")
 
 
-@app.command(cls=SectionedCommand)
+@app.command()
 def ngram(
     corpus: Corpus,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write (.arpa or .arpa.gz).")],
@@ -232,8 +291,6 @@ def ngram(
       felicity train ngram corpus.txt.gz -n 3 --min-count 2 --valid held-out.txt -o model.arpa.gz
       felicity judge "The cats annoy Tim." "The cats annoys Tim." -m model.arpa
     """
-    from dataclasses import asdict
-
     from felicity.engines.ngram import train_ngram
     from felicity.engines.words import check_casing, check_splitting
 

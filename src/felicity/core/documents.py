@@ -281,7 +281,7 @@ def parse_document(path: Path, text: str) -> Document:
     except DuplicateField as error:
         raise BadInput(f"{path} {error}; remove one of them.") from error
     except UnicodeEncodeError as error:
-        raise BadInput(f"{path} holds half of a character (a lone surrogate); write it whole.") from error
+        raise BadInput(f"{path} contains half of a character (a lone surrogate); correct it.") from error
     except (RecursionError, ValueError) as error:
         raise BadInput(
             f"{path} cannot be read: it is nested too deeply or has a number that is too long."

@@ -78,6 +78,7 @@ def replacing(path: Path) -> Iterator[Path]:
     on disk before the file is renamed. A failure leaves nothing behind. A device or a pipe, such as /dev/null
     or /dev/stdout, is written to and never replaced.
     """
+    refuse_name(path)
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         special = _is_special(path)
@@ -96,6 +97,17 @@ def replacing(path: Path) -> Iterator[Path]:
             part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def refuse_name(path: Path) -> None:
+    """Stop at a path that the libraries for tables cannot open.
+
+    Raises BadInput.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise BadInput(f"The path {path} is not valid Unicode; rename it, or choose another.") from error
 
 
 @contextmanager

@@ -21,6 +21,13 @@ def share_progress(progress: Progress | None, *, before: int = 0, after: int = 0
     return lambda step, done, total: progress(step, before + done, before + total + after)
 
 
+def rename_step(progress: Progress | None, name: str) -> Progress | None:
+    """Progress whose steps are shown as `name`, such as a model's; the loading of a model keeps its own."""
+    if progress is None:
+        return None
+    return lambda step, done, total: progress(step if step.startswith(LOADING) else name, done, total)
+
+
 def loading(name: str) -> str:
     """The step in which a model is loaded, before anything is scored."""
     return f"{LOADING} {name}"

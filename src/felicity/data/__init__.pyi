@@ -6,10 +6,14 @@ from .catalogue import sample_items as sample_items
 from .catalogue import take_frame as take_frame
 from .entry import load_entries as load_entries
 from .formats import read_pair_lines as read_pair_lines
+from .inspection import EMPTY as EMPTY
 from .inspection import PROBLEMS as PROBLEMS
+from .inspection import UNUSABLE as UNUSABLE
+from .inspection import Checked as Checked
 from .inspection import check_file as check_file
 from .inspection import check_items as check_items
 from .inspection import describe_dataset as describe_dataset
+from .locate import digest_files as digest_files
 from .locate import get_copy as get_copy
 from .locate import keep_copy as keep_copy
 from .pairs import Columns as Columns

@@ -23,7 +23,7 @@ def read_cloze_table(rows: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tupl
     Where there are affirmatives and negatives, the target of the affirmatives is looked for, as negated
     sentences have no one target; else that of every condition.
 
-    Raises BadInput where a column is missing or a cell is empty.
+    Raises BadInput where a column is missing, a cell is empty, or an item has a condition twice.
     """
     for name in NEEDED:
         if name not in rows.columns:
@@ -37,6 +37,13 @@ def read_cloze_table(rows: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tupl
     missing = {name: value for name, value in named.items() if name not in given.columns}
     items = given.with_columns(pl.lit(value).alias(name) for name, value in missing.items())
     items = items.select(*ITEMS, pl.exclude(*ITEMS))
+    twice = items.with_row_index().filter(pl.struct("suite", "item", "condition").is_duplicated())
+    if twice.height:
+        row = twice.row(0, named=True)
+        raise BadInput(
+            f"{path}, row {row['index'] + 1}: item '{row['item']}' has the condition '{row['condition']}' "
+            "more than once; give each sentence an item or a condition of its own."
+        )
     conditions = tuple(items["condition"].unique(maintain_order=True))
     if set(AFFIRMATIVE) <= set(conditions):
         return items, AFFIRMATIVE[:1], AFFIRMATIVE

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from felicity.core.articles import choose_article
 from felicity.core.errors import BadInput
 from felicity.core.schemas import ITEMS, Schema
 from felicity.data.entry import Entry, Method
@@ -13,10 +14,6 @@ from felicity.data.tables import Table
 
 PART = re.compile(r"\{([^{}|]+)((?:\|[a-z]+(?::[^{}|]*)?)*)\}")
 ARTICLE = "(a|an)"
-# Articles depend on sound; these words are spelt one way and sound the other.
-AN_THOUGH_CONSONANT = ("heir", "honest", "honor", "honour", "hour")
-A_THOUGH_VOWEL = ("eu", "ewe", "one", "uni", "ura", "use", "usu", "uten", "ubiq", "ukulele")
-AN_THOUGH_UNI = ("unin", "unim", "unid")
 # Kept columns that must be numbers.
 NUMBERS = ("rating", "bias")
 LEFT_OUT = {"file": pl.String(), "line": pl.UInt32(), "reason": pl.String()}
@@ -27,20 +24,6 @@ Maps = Mapping[str, Mapping[str, str]]
 
 class Unfit(ValueError):
     """A row that does not fit the template; the message is the reason."""
-
-
-def choose_article(word: str) -> str:
-    """`a` or `an`, by sound.
-
-    >>> [choose_article(word) for word in ("fish", "insect", "utensil", "university", "hour")]
-    ['a', 'an', 'a', 'a', 'an']
-    """
-    start = word.lower()
-    if start.startswith(AN_THOUGH_CONSONANT):
-        return "an"
-    if start.startswith(A_THOUGH_VOWEL) and not start.startswith(AN_THOUGH_UNI):
-        return "a"
-    return "an" if start[:1] in "aeiou" and start else "a"
 
 
 def list_fields(template: str) -> list[str]:

@@ -3,7 +3,8 @@
 This room knows stimuli and random ids. It never learns who a rater is and never scores with a model.
 """
 
-from felicity.humans.database import StorageFailed
+from felicity.humans.assignment import Refused
+from felicity.humans.database import POOL, StorageFailed
 from felicity.humans.export import export_tables, payment_list, suggest_fit, write_codebook, write_export
 from felicity.humans.identity import (
     KEY_FILE,
@@ -18,12 +19,14 @@ from felicity.humans.identity import (
 from felicity.humans.interface import INTERFACES
 from felicity.humans.lists import StimulusList, Trial, build_lists, check_orders, draw_order
 from felicity.humans.progress import Progress, describe_progress
-from felicity.humans.simulated import Population, Visit, draw_answer, draw_rater, find_truth, send_raters
+from felicity.humans.simulated import Population, draw_answer, draw_rater, find_truth
 from felicity.humans.steps import Step, count_trials, plan_steps, read_step
 from felicity.humans.stimuli import Stimulus
-from felicity.humans.store import DATABASE_FILE, Place, Refused, Store, sqlite_url
-from felicity.humans.study import PREFER_NOT, STUDY_FILE, Study, read_study
+from felicity.humans.store import DATABASE_FILE, Place, Store, sqlite_url
+from felicity.humans.study import PREFER_NOT, Study
+from felicity.humans.study_file import STUDY_FILE, read_study
 from felicity.humans.tasks import BLANK, Answer, Task, Unanswered, maze_sides, read_answer
+from felicity.humans.visits import Visit, send_raters
 
 __all__ = [
     "BLANK",
@@ -32,6 +35,7 @@ __all__ = [
     "KEY_FILE",
     "PLATFORM_FILE",
     "PLATFORM_ID",
+    "POOL",
     "PREFER_NOT",
     "STUDY_FILE",
     "Answer",

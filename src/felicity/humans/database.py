@@ -1,22 +1,28 @@
 """One engine per database: SQLite that survives a power cut, or PostgreSQL with row locks."""
 
+import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from alembic.util import CommandError
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from felicity.core.errors import BadInput, FelicityError, NotPossible
 
 BUSY_MS = 15_000
 POOL = 20
+IDLE_SECONDS = 2.0
+RESTORE = "restore it from a backup"
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -32,6 +38,10 @@ class Database:
         self.sqlite = self.engine.dialect.name == "sqlite"
         # SQLite has one writer at a time: threads queue here instead of polling for the lock of the file.
         self._turn = threading.Lock()
+        # The driver begins a transaction of PostgreSQL by itself; SQLite's are begun by hand below.
+        self._autocommit = (
+            self.engine if self.sqlite else self.engine.execution_options(isolation_level="AUTOCOMMIT")
+        )
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -56,13 +66,21 @@ class Database:
             yield connection
 
     @contextmanager
-    def _connect(self) -> Iterator[Connection]:
+    def look(self) -> Iterator[Connection]:
+        """A connection for single statements that change nothing; each sees the newest state by itself."""
+        with self._connect(self._autocommit) as connection:
+            yield connection
+
+    @contextmanager
+    def _connect(self, engine: Engine | None = None) -> Iterator[Connection]:
         try:
-            with self.engine.begin() as connection:
+            with (engine or self.engine).begin() as connection:
                 yield connection
         except (OperationalError, InterfaceError, PoolTimeout) as error:
             reason = str(getattr(error, "orig", None) or error).splitlines()[0]
             raise StorageFailed(f"The database did not store this: {reason}.") from error
+        except JSONDecodeError as error:
+            raise BadInput(f"The database contains a value that is not JSON ({error}); {RESTORE}.") from error
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise StorageFailed("The connection to the database broke.") from error
@@ -74,7 +92,13 @@ class Database:
         config.set_main_option("script_location", str(MIGRATIONS))
         with self.write() as connection:
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            try:
+                command.upgrade(config, "head")
+            except CommandError as error:
+                raise BadInput(
+                    f"The tables of the database are of a version that is unknown here ({error}); update "
+                    f"felicity, or {RESTORE}."
+                ) from error
 
     def close(self) -> None:
         """Give up every connection."""
@@ -84,7 +108,7 @@ class Database:
 def _open(url: str) -> Engine:
     try:
         parsed = sa.make_url(url)
-    except sa.exc.ArgumentError as error:
+    except (sa.exc.ArgumentError, ValueError) as error:
         raise BadInput(
             f"'{url}' is not the address of a database; write postgresql+psycopg://USER@HOST/NAME."
         ) from error
@@ -95,13 +119,35 @@ def _open(url: str) -> Engine:
     try:
         if parsed.drivername == "sqlite":
             return _open_sqlite(url)
-        engine = sa.create_engine(url, pool_size=POOL, max_overflow=0, pool_pre_ping=True, pool_timeout=30)
+        engine = sa.create_engine(url, pool_size=POOL, max_overflow=0, pool_timeout=30)
+        _test_idle_connections(engine)
         with engine.connect():
             return engine
     except OperationalError as error:
         reason = str(error.orig).splitlines()[0]
         shown = parsed.render_as_string(hide_password=True)
         raise NotPossible(f"Cannot open the database {shown}: {reason}.") from error
+
+
+def _test_idle_connections(engine: Engine) -> None:
+    """A connection that has not been used for a while may be broken, and is tried before it is used again.
+
+    The pool's own test before every use costs an answer three more round trips to the server.
+    """
+
+    @sa.event.listens_for(engine, "checkin")
+    def note(_connection: Any, record: Any) -> None:
+        record.info["used"] = time.monotonic()
+
+    @sa.event.listens_for(engine, "checkout")
+    def test(connection: Any, record: Any, _proxy: Any) -> None:
+        if time.monotonic() - record.info.get("used", time.monotonic()) < IDLE_SECONDS:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            # The pool opens another connection and comes back here.
+            raise DisconnectionError from error
 
 
 def _open_sqlite(url: str) -> Engine:
@@ -124,6 +170,13 @@ def _open_sqlite(url: str) -> Engine:
             f"busy_timeout={BUSY_MS}",
         ):
             connection.execute(f"PRAGMA {pragma}")
+
+    @sa.event.listens_for(engine, "handle_error")
+    def refuse_damaged(context: Any) -> None:
+        # Its subclasses are other failures, such as a full disk.
+        if type(context.original_exception) is sqlite3.DatabaseError:
+            reason = str(context.original_exception)
+            raise BadInput(f"{engine.url.database} is damaged ({reason}); {RESTORE}.")
 
     with engine.connect():
         return engine

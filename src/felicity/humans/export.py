@@ -1,16 +1,18 @@
 """What comes out: one row per rating, per rater and per planned trial, and a codebook that explains them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from felicity.core.files import replacing
+from felicity.humans.integrity import read_answers
 from felicity.humans.progress import describe_progress
+from felicity.humans.stimuli import Stimulus
 from felicity.humans.store import Store
 from felicity.humans.study import Study
-from felicity.humans.tables import answers, raters, slots
+from felicity.humans.tables import raters, slots
 
 RATINGS: dict[str, Any] = {
     "rater": pl.String,
@@ -111,14 +113,17 @@ def export_tables(store: Store, *, tests: bool = False, unfinished: bool = False
 
     tests: test runs instead of real ones. unfinished: also the ratings of raters who did not finish or were
     set aside; the column `state` tells them apart.
+
+    Raises BadInput where the database is damaged.
     """
     study = store.study
+    everything = read_answers(store)
     wanted = {row.id for row in store.rows(raters) if row.test == tests}
     states = {
         (row["rater"], row["list"]): row for row in describe_progress(store).raters if row["rater"] in wanted
     }
     own = {row.id: row for row in store.rows(slots) if row.rater in wanted}
-    given = [row for row in store.rows(answers) if row.slot in own]
+    given = [row for row in everything if row.slot in own]
     kept = {
         name
         for name, slot in own.items()
@@ -141,18 +146,11 @@ def _ratings(
     questions = {(row.slot, row.row): row.correct for row in given if row.kind == "question"}
     flipped = {(slot.id, row): side for slot in own.values() for row, side in slot.trials}
     rows = []
-    for row in given:
-        if row.kind != "trial" or row.role == "practice":
-            continue
+    for row in _trials(given):
         slot, stimulus = own[row.slot], study.stimuli[row.row]
         rows.append(
             {
-                "rater": slot.rater,
-                "list": slot.list,
-                "trial": row.trial,
-                "item": stimulus.item,
-                "condition": stimulus.condition,
-                "role": stimulus.role,
+                **_identify(slot, row, stimulus),
                 "type": stimulus.type,
                 "context": stimulus.context,
                 "text": stimulus.text,
@@ -174,6 +172,23 @@ def _ratings(
     frame = pl.DataFrame(rows, schema=RATINGS | dict.fromkeys(factors, pl.String))
     whole = frame.sort("list", "rater", "trial")
     return whole.with_columns(_numbers(whole, factors))
+
+
+def _trials(given: list[Any]) -> Iterator[Any]:
+    """The answers to main trials."""
+    return (row for row in given if row.kind == "trial" and row.role != "practice")
+
+
+def _identify(slot: Any, row: Any, stimulus: Stimulus) -> dict[str, Any]:
+    """Who answered what, and where in the list."""
+    return {
+        "rater": slot.rater,
+        "list": slot.list,
+        "trial": row.trial,
+        "item": stimulus.item,
+        "condition": stimulus.condition,
+        "role": stimulus.role,
+    }
 
 
 def _numbers(frame: pl.DataFrame, factors: list[str]) -> list[pl.Series]:
@@ -246,10 +261,9 @@ def _design(store: Store) -> pl.DataFrame:
 def _words(study: Study, own: Mapping[str, Any], given: list[Any]) -> pl.DataFrame:
     """Reading times, one row per word."""
     rows = []
-    for row in given:
-        if row.kind != "trial" or row.role == "practice":
-            continue
-        stimulus, slot = study.stimuli[row.row], own[row.slot]
+    for row in _trials(given):
+        stimulus = study.stimuli[row.row]
+        shared = _identify(own[row.slot], row, stimulus)
         foils = stimulus.foils or (None,) * len(stimulus.text.split())
         detail = row.detail
         for place, (word, foil, ms) in enumerate(
@@ -257,12 +271,7 @@ def _words(study: Study, own: Mapping[str, Any], given: list[Any]) -> pl.DataFra
         ):
             rows.append(
                 {
-                    "rater": slot.rater,
-                    "list": slot.list,
-                    "trial": row.trial,
-                    "item": stimulus.item,
-                    "condition": stimulus.condition,
-                    "role": stimulus.role,
+                    **shared,
                     "position": place + 1,
                     "word": word,
                     "foil": foil,

@@ -17,6 +17,13 @@ from felicity.humans.tables import answers, raters, slots
 from felicity.humans.tasks import Answer
 
 CODE_ALPHABET = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+# Every answer needs these two, so they are built once.
+_INSERT = sa.insert(answers)
+_ADVANCE = (
+    sa.update(slots)
+    .where(slots.c.id == sa.bindparam("of_slot"))
+    .values(position=sa.bindparam("to_position"), lease=sa.bindparam("to_lease"))
+)
 Outcome = Literal["stored", "repeated", "revised", "ahead", "try_again", "screened", "finished"]
 
 
@@ -60,7 +67,7 @@ class Recorder:
     ) -> None:
         """Store the answer to the step that is due."""
         values = self._values(planned, answer, key, 1000 * (self.clock() - shown))
-        connection.execute(sa.insert(answers).values(slot=own.id, step=step, **values))
+        connection.execute(_INSERT, {"slot": own.id, "step": step, **values})
 
     def revise(
         self, connection: Connection, own: Any, steps: Sequence[Step], step: int, key: str, answer: Answer
@@ -84,7 +91,8 @@ class Recorder:
         where = sa.and_(answers.c.slot == own.id, answers.c.step == step)
         stored = connection.execute(sa.select(answers).where(where)).one_or_none()
         if stored is not None and stored.key == key:
-            return "repeated"
+            # The page's script sends a form again to show what the server says to it.
+            return "repeated" if stored.correct else "try_again"
         tries = (stored.detail["tries"] if stored else 0) + 1
         values = self._values(Step("quiz"), answer, key, 0.0)
         values["detail"] = {**answer.detail, "tries": tries}
@@ -121,12 +129,11 @@ class Recorder:
     def advance(self, connection: Connection, own: Any, total: int, lease: float) -> Outcome:
         """Go on to the next step; after the last one the list is finished, with the completion code."""
         position = own.position + 1
-        change: dict[str, Any] = {"position": position, "lease": lease}
+        connection.execute(_ADVANCE, {"of_slot": own.id, "to_position": position, "to_lease": lease})
         if position < total:
-            connection.execute(sa.update(slots).where(slots.c.id == own.id).values(**change))
             return "stored"
-        change |= {"state": "finished", "finished": self.clock()}
-        connection.execute(sa.update(slots).where(slots.c.id == own.id).values(**change))
+        ended = {"state": "finished", "finished": self.clock()}
+        connection.execute(sa.update(slots).where(slots.c.id == own.id).values(**ended))
         if self.study.design.lists_per_rater == 1:
             self.complete(connection, own.rater)
         return "finished"

@@ -1,25 +1,23 @@
 """Raters, slots and answers: who may answer what next, and every answer stored exactly once.
 
-A list is given out as a slot with a lease. The next rater gets the list with the fewest finished and live
-slots; a lease that runs out frees its place without anything having to be deleted. One submitted form is
-one transaction: the answer, the new position and, at the end, the completion code are on the disk together.
+One submitted form is one transaction: the answer, the new position and, at the end, the completion code are
+on the disk together.
 """
 
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from felicity.core.errors import BadInput
+from felicity.humans.assignment import Assigner, Refusal, Refused, id_of, random_id
 from felicity.humans.database import Database
-from felicity.humans.lists import StimulusList, Trial, build_lists, check_orders, draw_order
-from felicity.humans.ordering import Infeasible
+from felicity.humans.lists import Trial, build_lists, check_orders
 from felicity.humans.recording import Outcome, Recorder
 from felicity.humans.steps import Step, plan_steps
 from felicity.humans.study import Study
@@ -29,15 +27,28 @@ from felicity.humans.tasks import Answer
 
 DATABASE_FILE = "answers.sqlite"
 MOST_PLANNED = 5_000
-Refusal = Literal["full", "paused", "expired", "withdrawn", "screened", "unknown"]
 
-
-class Refused(Exception):
-    """A rater who cannot go on, with the reason as the site will say it."""
-
-    def __init__(self, reason: Refusal) -> None:
-        super().__init__(reason)
-        self.reason = reason
+# Every answer and every page needs these, so they are built once. A slot's trials are read only where its
+# steps are not known yet: they are by far its longest column and never change.
+_SLOT = [
+    *(column for column in slots.c if column.name != "trials"),
+    raters.c.test,
+    raters.c.code,
+    raters.c.state.label("rater_state"),
+]
+_OF_RATER = (
+    sa.select(*_SLOT)
+    .join(raters, raters.c.id == slots.c.rater)
+    .where(raters.c.id == sa.bindparam("of_rater"))
+    .order_by(slots.c.started)
+)
+_LOCKED = (
+    sa.select(*_SLOT)
+    .join(raters, raters.c.id == slots.c.rater)
+    .where(slots.c.id == sa.bindparam("of_slot"), raters.c.id == sa.bindparam("of_rater"))
+    .with_for_update(of=slots)
+)
+_TRIALS = sa.select(slots.c.trials, slots.c.first).where(slots.c.id == sa.bindparam("of_slot"))
 
 
 @dataclass(frozen=True)
@@ -63,19 +74,18 @@ class Place:
 
 
 class Store:
-    """A study's database, with every rule about slots."""
+    """A study's database, with every rule about who may answer what."""
 
     def __init__(
         self, study: Study, url: str | None = None, *, clock: Callable[[], float] = time.time
     ) -> None:
         self.study = study
         self.lists = build_lists(study)
-        self.by_name = {one.name: one for one in self.lists}
         check_orders(study, self.lists)
         self.clock = clock
+        self.assigner = Assigner(study, self.lists, clock)
         self.recorder = Recorder(study, clock)
-        # The steps of a slot never change while it has trials, and every request needs them.
-        self._planned: dict[tuple[str, int], tuple[Step, ...]] = {}
+        self._planned: dict[str, tuple[Step, ...]] = {}
         self.database = Database(url or sqlite_url(study.folder / DATABASE_FILE))
         self.database.migrate()
         self._claim_database()
@@ -104,13 +114,13 @@ class Store:
 
     def find_rater(self, key_hash: str) -> str | None:
         """The rater that came with this platform id before."""
-        with self.database.read() as connection:
+        with self.database.look() as connection:
             query = sa.select(raters.c.id).where(raters.c.key_hash == key_hash)
             return connection.execute(query).scalar()
 
     def knows(self, rater: str) -> bool:
         """Whether there is a rater with this id."""
-        with self.database.read() as connection:
+        with self.database.look() as connection:
             query = sa.select(raters.c.id).where(raters.c.id == rater)
             return connection.execute(query).scalar() is not None
 
@@ -120,17 +130,18 @@ class Store:
             row = connection.execute(sa.select(study_table.c.paused, study_table.c.closed)).one()
             if row.paused:
                 return "paused"
-            counts = self._counts(connection, test=False)
+            counts = self.assigner.counts(connection, test=False)
         return "full" if row.closed or min(counts.values()) >= self.study.design.quota else None
 
-    def enter(self, *, key_hash: str | None = None, test: bool = False) -> str:
+    def enter(self, *, key_hash: str | None = None, test: bool = False, session: str | None = None) -> str:
         """Let a rater in who has just consented, and give them a list; gives the rater's random id.
 
-        A platform id that came before is the same rater, whose place is kept.
+        A platform id that came before is the same rater, whose place is kept. So is a session, a random word:
+        a consent form that is sent twice lets one person in.
 
         Raises Refused, StorageFailed.
         """
-        rater = _random_id()
+        rater = random_id() if session is None else id_of(session)
         row: dict[str, Any] = {
             "id": rater,
             "key_hash": key_hash,
@@ -141,15 +152,15 @@ class Store:
         }
         try:
             with self.database.write() as connection:
-                self._lock_study(connection)
-                if key_hash is not None:
-                    known = sa.select(raters.c.id).where(raters.c.key_hash == key_hash)
-                    found = connection.execute(known).scalar()
-                    if found is not None:
-                        return str(found)
-                self._refuse_if_shut(connection, test=test)
+                self.assigner.lock(connection)
+                # A hash that is None equals nothing in SQL.
+                same = sa.or_(raters.c.id == rater, raters.c.key_hash == sa.bindparam("of_hash"))
+                found = connection.execute(sa.select(raters.c.id).where(same), {"of_hash": key_hash}).scalar()
+                if found is not None:
+                    return str(found)
+                self.assigner.refuse_if_shut(connection, test=test)
                 connection.execute(sa.insert(raters).values(**row))
-                self._give_list(connection, rater, test=test, first=True)
+                self.assigner.give(connection, rater, (), test=test, first=True)
         except IntegrityError:
             known_rater = self.find_rater(key_hash) if key_hash else None
             if known_rater is None:
@@ -163,16 +174,14 @@ class Store:
         Raises Refused, StorageFailed.
         """
         with self.database.write() as connection:
-            self._lock_study(connection)
-            row = self._rater(connection, rater)
-            if row.state != "active" or self._open_slot(connection, rater) is not None:
-                return False
-            done = self._slots(connection, rater)
-            if len(done) >= self.study.design.lists_per_rater:
+            self.assigner.lock(connection)
+            own = self._slots(connection, rater)
+            active = own[-1].rater_state == "active" and own[-1].state != "live"
+            if not active or len(own) >= self.study.design.lists_per_rater:
                 return False
             try:
-                self._refuse_if_shut(connection, test=row.test)
-                self._give_list(connection, rater, test=row.test, first=False)
+                self.assigner.refuse_if_shut(connection, test=own[-1].test)
+                self.assigner.give(connection, rater, own, test=own[-1].test, first=False)
             except Refused:
                 return False
             return True
@@ -180,153 +189,78 @@ class Store:
     def can_continue(self, rater: str) -> bool:
         """Whether another list could be given to a rater who has finished one."""
         with self.database.read() as connection:
-            row = self._rater(connection, rater)
             own = self._slots(connection, rater)
             if len(own) >= self.study.design.lists_per_rater:
                 return False
             try:
-                self._refuse_if_shut(connection, test=row.test)
+                self.assigner.refuse_if_shut(connection, test=own[-1].test)
             except Refused:
                 return False
-            return bool(self._usable(connection, own, test=row.test))
-
-    def _refuse_if_shut(self, connection: Connection, *, test: bool) -> None:
-        row = connection.execute(sa.select(study_table.c.paused, study_table.c.closed)).one()
-        if not test and row.paused:
-            raise Refused("paused")
-        if not test and row.closed:
-            raise Refused("full")
-
-    def _lock_study(self, connection: Connection) -> None:
-        """Lists are given out one at a time; SQLite's write transactions are so anyway."""
-        connection.execute(sa.select(study_table.c.id).with_for_update())
-
-    def _counts(self, connection: Connection, *, test: bool) -> dict[str, int]:
-        """Finished and live slots of every list."""
-        live = sa.and_(slots.c.state == "live", slots.c.lease > self.clock())
-        query = (
-            sa.select(slots.c.list, sa.func.count())
-            .join(raters, raters.c.id == slots.c.rater)
-            .where(raters.c.test == test, sa.or_(slots.c.state == "finished", live))
-            .group_by(slots.c.list)
-        )
-        counted: dict[str, int] = {row[0]: row[1] for row in connection.execute(query)}
-        return {one.name: counted.get(one.name, 0) for one in self.lists}
-
-    def _give_list(self, connection: Connection, rater: str, *, test: bool, first: bool) -> None:
-        """Insert a slot of the list with the fewest finished and live slots, at random among equals."""
-        usable = self._usable(connection, self._slots(connection, rater), test=test)
-        if not usable:
-            raise Refused("full")
-        fewest = min(usable.values())
-        name = secrets.choice([name for name, count in usable.items() if count == fewest])
-        turn = self._choose_turn(connection, name)
-        trials = self._draw(self.by_name[name], turn)
-        now = self.clock()
-        connection.execute(
-            sa.insert(slots).values(
-                id=_random_id(),
-                rater=rater,
-                list=name,
-                turn=turn,
-                first=first,
-                state="live",
-                position=0,
-                trials=[[trial.row, trial.flipped] for trial in trials],
-                lease=now + 60 * self.study.lease_minutes,
-                started=now,
-            )
-        )
-
-    def _usable(self, connection: Connection, own: Sequence[Any], *, test: bool) -> dict[str, int]:
-        """The lists that a rater with these slots may get, with their counts."""
-        seen = [self.by_name[row.list] for row in own]
-        return {
-            name: count
-            for name, count in self._counts(connection, test=test).items()
-            if (test or count < self.study.design.quota) and not self._overlaps(name, seen)
-        }
-
-    def _overlaps(self, name: str, seen: Sequence[StimulusList]) -> bool:
-        """Whether a rater has had this list or one of its target items."""
-        if any(one.name == name for one in seen):
-            return True
-        return bool(self._items(self.by_name[name]) & {item for one in seen for item in self._items(one)})
-
-    def _items(self, one: StimulusList) -> set[str]:
-        chosen = (self.study.stimuli[row] for row in one.rows)
-        return {stimulus.item for stimulus in chosen if stimulus.role == "target"}
-
-    def _choose_turn(self, connection: Connection, name: str) -> int:
-        """0 or 1, whichever fewer raters of this list have, so that sides come out even despite drop-outs."""
-        live = sa.and_(slots.c.state == "live", slots.c.lease > self.clock())
-        query = (
-            sa.select(slots.c.turn, sa.func.count())
-            .where(slots.c.list == name, sa.or_(slots.c.state == "finished", live))
-            .group_by(slots.c.turn)
-        )
-        counted: dict[int, int] = {row[0]: row[1] for row in connection.execute(query)}
-        return int(counted.get(0, 0) > counted.get(1, 0))
-
-    def _draw(self, drawn: StimulusList, turn: int) -> list[Trial]:
-        for _ in range(20):
-            try:
-                return draw_order(self.study, drawn, seed=secrets.randbits(48), turn=turn)
-            except Infeasible:
-                continue
-        # These seeds were found to work before launch.
-        return draw_order(self.study, drawn, seed=0, turn=turn)
+            return bool(self.assigner.usable(connection, own, test=own[-1].test))
 
     def place(self, rater: str) -> Place:
         """Where a rater is now.
 
         Raises Refused for a rater who is unknown, withdrawn or screened out.
         """
-        with self.database.read() as connection:
-            return self._place(connection, rater)
-
-    def _place(self, connection: Connection, rater: str) -> Place:
-        row = self._rater(connection, rater)
-        own = self._slots(connection, rater)
+        with self.database.look() as connection:
+            own = self._slots(connection, rater)
+            steps = self._steps(connection, own[-1].id)
         slot = own[-1]
         return Place(
             rater=rater,
-            test=row.test,
-            rater_state=row.state,
-            code=row.code,
+            test=slot.test,
+            rater_state=slot.rater_state,
+            code=slot.code,
             slot=slot.id,
             list_name=slot.list,
             state=slot.state,
             position=slot.position,
-            steps=self._steps(slot),
+            steps=steps,
             lease=slot.lease,
             lists_done=sum(one.state in ("finished", "set_aside") for one in own),
         )
 
-    def _steps(self, slot: Any) -> tuple[Step, ...]:
-        key = (slot.id, len(slot.trials))
-        if key not in self._planned:
-            if len(self._planned) >= MOST_PLANNED:
-                self._planned.clear()
-            trials = [Trial(row, flipped) for row, flipped in slot.trials]
-            self._planned[key] = tuple(plan_steps(self.study, trials, first=slot.first))
-        return self._planned[key]
+    def steps(self, slot: str) -> tuple[Step, ...]:
+        """The steps of a slot; none where there is no such slot or its rater has withdrawn."""
+        # Another thread may forget it at any moment.
+        known = self._planned.get(slot)
+        if known is not None:
+            return known
+        with self.database.look() as connection:
+            return self._steps(connection, slot)
 
-    def _rater(self, connection: Connection, rater: str) -> Any:
-        row = connection.execute(sa.select(raters).where(raters.c.id == rater)).one_or_none()
-        if row is None:
-            raise Refused("unknown")
-        if row.state in ("withdrawn", "screened"):
-            raise Refused(row.state)
-        return row
+    def _steps(self, connection: Connection, slot: str) -> tuple[Step, ...]:
+        known = self._planned.get(slot)
+        if known is not None:
+            return known
+        row = connection.execute(_TRIALS, {"of_slot": slot}).one_or_none()
+        if row is None or not row.trials:
+            return ()
+        trials = [Trial(place, flipped) for place, flipped in row.trials]
+        steps = tuple(plan_steps(self.study, trials, first=row.first))
+        if len(self._planned) >= MOST_PLANNED:
+            self._planned.clear()
+        self._planned[slot] = steps
+        return steps
 
     def _slots(self, connection: Connection, rater: str) -> Sequence[Any]:
-        query = sa.select(slots).where(slots.c.rater == rater).order_by(slots.c.started)
-        return connection.execute(query).all()
+        """The slots of a rater who may go on, the latest last.
 
-    def _open_slot(self, connection: Connection, rater: str) -> Any:
-        query = sa.select(slots).where(slots.c.rater == rater, slots.c.state == "live")
-        return connection.execute(query.with_for_update()).one_or_none()
+        Raises Refused.
+        """
+        own = connection.execute(_OF_RATER, {"of_rater": rater}).all()
+        if not own:
+            raise Refused("unknown")
+        _refuse_if_out(own[-1])
+        return own
+
+    def _lock_slot(self, connection: Connection, rater: str, slot: str) -> Any:
+        own = connection.execute(_LOCKED, {"of_slot": slot, "of_rater": rater}).one_or_none()
+        if own is None:
+            raise Refused("unknown")
+        _refuse_if_out(own)
+        return own
 
     def record(self, rater: str, slot: str, step: int, key: str, answer: Answer, *, shown: float) -> Outcome:
         """Store the answer to a step, exactly once.
@@ -337,17 +271,13 @@ class Store:
         Raises Refused where the slot is lost, StorageFailed where nothing was stored.
         """
         with self.database.write() as connection:
-            row = self._rater(connection, rater)
-            query = sa.select(slots).where(slots.c.id == slot, slots.c.rater == rater).with_for_update()
-            own = connection.execute(query).one_or_none()
-            if own is None:
-                raise Refused("unknown")
-            steps = self._steps(own)
+            own = self._lock_slot(connection, rater, slot)
+            steps = self._steps(connection, slot)
             if own.state != "live" or step < own.position:
                 return self.recorder.revise(connection, own, steps, step, key, answer)
             if step > own.position or step >= len(steps):
                 return "ahead"
-            lease = self._renew_lease(connection, own, test=row.test)
+            lease = self.assigner.renew_lease(connection, own, test=own.test)
             if steps[step].kind == "quiz":
                 outcome = self.recorder.try_quiz(connection, own, step, key, answer)
                 if outcome is not None:
@@ -362,24 +292,15 @@ class Store:
     def complete(self, rater: str) -> None:
         """Give the completion code to a rater who has finished at least one list and wants no more."""
         with self.database.write() as connection:
-            self._rater(connection, rater)
-            if self._open_slot(connection, rater) is None:
+            own = self._lock_slot(connection, rater, self._slots(connection, rater)[-1].id)
+            if own.state != "live":
                 self.recorder.complete(connection, rater)
 
     def stored(self, slot: str, step: int) -> str | None:
         """The answer a rater gave at a step, as it was sent."""
         query = sa.select(answers.c.raw).where(answers.c.slot == slot, answers.c.step == step)
-        with self.database.read() as connection:
+        with self.database.look() as connection:
             return connection.execute(query).scalar()
-
-    def _renew_lease(self, connection: Connection, own: Any, *, test: bool) -> float:
-        """When a lease ends that begins now; refused if the old one ran out and another has the place."""
-        now = self.clock()
-        if own.lease <= now and not test:
-            self._lock_study(connection)
-            if self._counts(connection, test=False)[own.list] >= self.study.design.quota:
-                raise Refused("expired")
-        return now + 60 * self.study.lease_minutes
 
     def extend(self, rater: str) -> None:
         """A sign of life: the lease of this rater's open slot runs anew.
@@ -387,11 +308,10 @@ class Store:
         Raises Refused where the place was given to another.
         """
         with self.database.write() as connection:
-            row = self._rater(connection, rater)
-            own = self._open_slot(connection, rater)
-            if own is None:
+            own = self._lock_slot(connection, rater, self._slots(connection, rater)[-1].id)
+            if own.state != "live":
                 return
-            lease = self._renew_lease(connection, own, test=row.test)
+            lease = self.assigner.renew_lease(connection, own, test=own.test)
             connection.execute(sa.update(slots).where(slots.c.id == own.id).values(lease=lease))
 
     def check_lease(self, rater: str) -> None:
@@ -400,21 +320,18 @@ class Store:
         Raises Refused.
         """
         with self.database.read() as connection:
-            row = self._rater(connection, rater)
-            query = sa.select(slots).where(slots.c.rater == rater, slots.c.state == "live")
-            own = connection.execute(query).one_or_none()
-            if own is None or row.test or own.lease > self.clock():
-                return
-            if self._counts(connection, test=False)[own.list] >= self.study.design.quota:
-                raise Refused("expired")
+            own = self._slots(connection, rater)[-1]
+            if own.state == "live" and not own.test and own.lease <= self.clock():
+                self.assigner.refuse_if_taken(connection, own)
 
     def withdraw(self, rater: str) -> None:
         """Delete everything a rater has answered and free the slot."""
         with self.database.write() as connection:
-            row = connection.execute(sa.select(raters.c.id).where(raters.c.id == rater)).one_or_none()
-            if row is None:
+            # An answer that is being stored at this moment is waited for, so that it is deleted as well.
+            locked = sa.select(slots.c.id).where(slots.c.rater == rater).with_for_update()
+            own = connection.execute(locked).scalars().all()
+            if not own:
                 raise Refused("unknown")
-            own = sa.select(slots.c.id).where(slots.c.rater == rater)
             connection.execute(sa.delete(answers).where(answers.c.slot.in_(own)))
             connection.execute(
                 sa.update(slots)
@@ -424,6 +341,8 @@ class Store:
             connection.execute(
                 sa.update(raters).where(raters.c.id == rater).values(state="withdrawn", code=None)
             )
+        for slot in own:
+            self._planned.pop(slot, None)
 
     def pause(self, paused: bool) -> None:
         """Let nobody new in, or again; who has begun may go on."""
@@ -432,12 +351,12 @@ class Store:
 
     def paused(self) -> bool:
         """Whether nobody new is let in at the moment."""
-        with self.database.read() as connection:
+        with self.database.look() as connection:
             return bool(connection.execute(sa.select(study_table.c.paused)).scalar_one())
 
     def closed(self) -> bool:
         """Whether the platform ids were forgotten, after which nobody new is let in."""
-        with self.database.read() as connection:
+        with self.database.look() as connection:
             return bool(connection.execute(sa.select(study_table.c.closed)).scalar_one())
 
     def forget(self) -> int:
@@ -454,7 +373,7 @@ class Store:
         """
         changed = 0
         with self.database.write() as connection:
-            self._lock_study(connection)
+            self.assigner.lock(connection)
             for rater, keep in kept.items():
                 here, there = ("set_aside", "finished") if keep else ("finished", "set_aside")
                 where = sa.and_(slots.c.rater == rater, slots.c.state == here)
@@ -463,14 +382,15 @@ class Store:
 
     def rows(self, table: sa.Table) -> Sequence[Any]:
         """Every row of a table."""
-        with self.database.read() as connection:
+        with self.database.look() as connection:
             return connection.execute(sa.select(table)).all()
+
+
+def _refuse_if_out(own: Any) -> None:
+    if own.rater_state in ("withdrawn", "screened"):
+        raise Refused(own.rater_state)
 
 
 def sqlite_url(path: Path) -> str:
     """The address of a SQLite file."""
     return str(sa.URL.create("sqlite", database=str(path)))
-
-
-def _random_id() -> str:
-    return secrets.token_hex(6)

@@ -1,5 +1,10 @@
 """The database of a study: four tables, without a name, an address or a browser in any of them."""
 
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
 from sqlalchemy import (
     JSON,
     Boolean,
@@ -67,6 +72,27 @@ slots = Table(
     Index("ix_slots_list_state", "list", "state"),
 )
 
+# What the checksum of an answer covers: all that an answer and its revision set.
+CHECKED = (
+    *("kind", "row", "trial", "role", "key", "value", "raw", "normalised", "correct", "rt_ms", "flags"),
+    *("detail", "revised"),
+)
+NUMBERS = ("value", "rt_ms")
+
+
+def find_checksum(row: Mapping[str, Any]) -> str:
+    """A digest of what an answer says."""
+    numbers = {name: row[name] if row[name] is None else float(row[name]) for name in NUMBERS}
+    content = json.dumps([numbers.get(name, row[name]) for name in CHECKED], sort_keys=True)
+    return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
+
+
+def _check(context: Any) -> str | None:
+    """The checksum of the answer that is being written; None where only a part of it is."""
+    given = context.get_current_parameters()
+    return find_checksum(given) if all(name in given for name in CHECKED) else None
+
+
 answers = Table(
     "answers",
     metadata,
@@ -88,4 +114,5 @@ answers = Table(
     Column("detail", JSON, nullable=False),
     Column("created", Float, nullable=False),
     Column("revised", Integer, nullable=False),
+    Column("checksum", String(16), nullable=True, default=_check, onupdate=_check),
 )

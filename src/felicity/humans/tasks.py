@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from felicity.humans.stimuli import Stimulus
-    from felicity.humans.study import Reader
+    from felicity.humans.study_file import Reader
 
 Kind = Literal[
     "likert", "binary", "choice", "slider", "magnitude", "cloze", "continuation", "reading", "maze"

@@ -14,6 +14,8 @@ from felicity.core.ids import fingerprint
 
 # The count of a token that was never seen; the total grows by the same for each of them.
 UNSEEN_COUNT = 0.5
+# No corpus has as many tokens as a number of more digits.
+MOST_DIGITS = 18
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def read_unigram(path: Path) -> Unigram:
         if not line.rstrip("\r"):
             continue
         token, tab, count = line.rstrip("\r").rpartition("\t")
-        if not tab or not count.isdecimal():
+        if not tab or not count.isdecimal() or len(count) > MOST_DIGITS:
             raise BadInput(f"{path}, line {number}: not a token, a tab and a count.")
         counts[token] = counts.get(token, 0) + int(count)
     total = sum(counts.values())

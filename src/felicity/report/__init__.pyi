@@ -11,5 +11,6 @@ from .wording import count as count
 from .wording import counted as counted
 from .wording import decimal as decimal
 from .wording import percent as percent
+from .wording import percent_interval as percent_interval
 from .wording import signed as signed
 from .wording import spaced as spaced

@@ -22,6 +22,15 @@ def percent(share: float | None) -> str:
     return MISSING if _missing(share) else f"{100 * float(share or 0.0):.1f}"
 
 
+def percent_interval(share: float | None, low: float | None, high: float | None) -> str:
+    """A share with its interval, as percentages.
+
+    >>> percent_interval(0.7249, 0.7, 0.75)
+    '72.5 (70.0–75.0)'
+    """
+    return f"{percent(share)} ({percent(low)}–{percent(high)})"
+
+
 def decimal(value: float | None, places: int = 2) -> str:
     """A number with a typographic minus; NaN is a dash.
 

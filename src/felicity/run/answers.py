@@ -96,7 +96,7 @@ def join_datasets(runs: Mapping[str, Run]) -> dict[str, list[Run]]:
         of.setdefault(str(run.manifest["model"].get("name")), []).append(run)
     datasets = [sorted(str(run.manifest["dataset"].get("digest")) for run in group) for group in of.values()]
     complete = all(known == datasets[0] and len(set(known)) == len(known) for known in datasets)
-    return of if complete and len(of) < len(runs) else {name: [run] for name, run in runs.items()}
+    return of if complete and 1 < len(of) < len(runs) else {name: [run] for name, run in runs.items()}
 
 
 def list_measures(run: Run) -> list[str]:

@@ -9,8 +9,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.errors import BadInput, FelicityError, UnknownName
-from felicity.core.files import clear_leftovers, disk_errors, read_text, replacing
-from felicity.core.ids import fingerprint, hash_file
+from felicity.core.files import clear_leftovers, disk_errors, read_text, refuse_name, replacing
 from felicity.core.schemas import (
     AUDIT,
     CLOZE,
@@ -28,12 +27,12 @@ from felicity.core.schemas import (
     conform,
 )
 from felicity.run.manifest import now
+from felicity.run.seal import DIGESTS, OF_RECORD, find_changed, is_whole, seal
 
 MANIFEST = "manifest.json"
 # The record of a study, whose models each have a run below it and share some of its tables.
 RECORD = "study.json"
 SHARED = ("items", "contexts", "requests")
-DIGESTS, SELF_DIGEST = "digests", "digest"
 PART_ROWS = 20_000
 TABLES: dict[str, Schema] = {
     "items": ITEMS,
@@ -138,7 +137,9 @@ class RunFolder:
             whole = path.absolute()
             if sheet is None:
                 return pl.read_parquet(whole, glob=False)
-            return pl.read_csv(whole, schema_overrides=sheet, infer_schema_length=None, glob=False)
+            read = pl.read_csv(whole, schema_overrides=sheet, infer_schema_length=None, glob=False)
+            # An editor may have added an empty line.
+            return read.filter(~pl.all_horizontal(pl.all().is_null()))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise BadInput(
                 f"{path} is damaged or truncated; run `felicity run` with -o {self.path} again."
@@ -159,12 +160,18 @@ class RunFolder:
 
     def finish(self, manifest: dict[str, Any]) -> None:
         """Write the manifest of a finished run, with the digests of its tables and of itself."""
-        names = [name for name in ALL_TABLES if self.file(name).exists()]
-        with disk_errors(self.path, "read"):
-            digests = {self.file(name).name: hash_file(self.file(name)) for name in names}
-        whole = {name: value for name, value in manifest.items() if name != SELF_DIGEST}
-        whole |= {"finished": now(), DIGESTS: digests}
-        self.write_manifest(whole | {SELF_DIGEST: fingerprint(whole)})
+        whole = {**manifest, "finished": now()}
+        self.write_manifest(seal(whole, self.path, [self.file(name).name for name in ALL_TABLES]))
+
+    def refuse_changed_manifest(self, manifest: dict[str, Any]) -> None:
+        """Stop before a run is taken up by a manifest that is not the one it finished with.
+
+        Raises BadInput.
+        """
+        if not is_whole(manifest):
+            raise BadInput(
+                f"{self.path / MANIFEST} was changed since the run finished; remove it and run again."
+            )
 
     def refuse_altered(self, manifest: dict[str, Any]) -> None:
         """Stop where the run is not finished, or its tables are not those it was finished with.
@@ -174,28 +181,24 @@ class RunFolder:
         Raises BadInput naming the file.
         """
         self.refuse_links()
-        again = "run it again with the same -o, or read it as it is with --anyway (check=False in Python)"
+        again = f"run it again with the same -o, or {READ_IT}"
         if not manifest.get("finished"):
             raise BadInput(f"The run in {self.path} was not finished; {again}.")
-        whole = {name: value for name, value in manifest.items() if name != SELF_DIGEST}
-        if DIGESTS not in manifest and SELF_DIGEST not in manifest:
-            return
-        if manifest.get(SELF_DIGEST) != fingerprint(whole) or not isinstance(manifest.get(DIGESTS), dict):
+        if not is_whole(manifest):
             raise BadInput(f"{self.path / MANIFEST} was changed since the run finished; {again}.")
-        for name in ALL_TABLES:
-            path = self.file(name)
-            known = manifest[DIGESTS].get(path.name)
-            with disk_errors(path, "read"):
-                found = hash_file(path) if path.exists() else None
-            if known != found:
-                state = "is missing" if found is None else "was changed"
-                raise BadInput(f"{path} {state} since the run finished; {again}.")
+        changed = find_changed(manifest, self.path, [self.file(name).name for name in ALL_TABLES])
+        if changed:
+            raise BadInput(f"{self.path / changed[0]} {changed[1]} since the run finished; {again}.")
+        above = [self.locate(name) for name in SHARED if self.locate(name) != self.file(name)]
+        if above:
+            check_record(above[0].parent, [path.name for path in above])
 
     def read_manifest(self) -> dict[str, Any]:
         """The manifest of the run in this folder.
 
         Raises BadInput if the folder contains no run.
         """
+        refuse_name(self.path)
         if not self.path.is_dir():
             raise BadInput(
                 f"There is no run folder {self.path}; make one with `felicity run DATASET -o {self.path}`."
@@ -213,6 +216,54 @@ class RunFolder:
     def has_manifest(self) -> bool:
         """Whether a run was started here."""
         return (self.path / MANIFEST).exists()
+
+
+READ_IT = "read it as it is with `felicity export --anyway` (check=False in Python)"
+READ_ANYWAY = f"run the study again with the same -o, or {READ_IT}"
+
+
+def read_record(folder: Path, *, check: bool = True) -> dict[str, Any]:
+    """The record of the study in a folder.
+
+    check: refuse one that has changed since it was written; one that is not JSON is always refused.
+
+    Raises BadInput where there is none, or one that is refused.
+    """
+    path = folder / RECORD
+    if not path.is_file():
+        raise BadInput(f"{folder} is not a study folder: it has no {RECORD}; give the folder of a study.")
+    try:
+        record = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is not JSON; remove it and run the study again.") from error
+    if not isinstance(record, dict):
+        raise BadInput(f"{path} is not the record of a study; remove it and run the study again.")
+    if check and not is_whole(record, own=OF_RECORD):
+        raise BadInput(f"{path} was changed since felicity wrote it; remove it and run the study again.")
+    return record
+
+
+def write_record(folder: Path, record: Mapping[str, Any], names: Iterable[str] = ()) -> None:
+    """Write the record of a study, with the digests of its files and of itself."""
+    text = json.dumps(seal(record, folder, names, own=OF_RECORD), indent=2, ensure_ascii=False) + "\n"
+    with replacing(folder / RECORD) as part:
+        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def check_record(
+    folder: Path, names: Iterable[str] | None = None, *, advice: str = READ_ANYWAY
+) -> dict[str, Any]:
+    """The record of a study whose files, or those named, are as they were written.
+
+    advice: what the user can do instead.
+
+    Raises BadInput naming the file that is not.
+    """
+    record = read_record(folder)
+    changed = find_changed(record, folder, record.get(DIGESTS, ()) if names is None else names)
+    if changed:
+        raise BadInput(f"{folder / changed[0]} {changed[1]} since the study wrote it; {advice}.")
+    return record
 
 
 # The fields of a manifest that later steps read, and their types.

@@ -1,7 +1,6 @@
 """The public face of a model: texts in, frames out, with scores cached."""
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,12 +11,12 @@ from felicity.core.engine import NO_EXTRAS, Engine, EngineInfo, Filler, Generato
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.progress import Progress, no_progress
-from felicity.core.schemas import PROMPTS
 from felicity.engines import open_engine
 from felicity.engines.runtime import WIDE, Compute, DtypeChoice, choose_dtype, parse_frame
 from felicity.engines.served import Serving, is_served
 from felicity.measures import find_words, sum_spans
 from felicity.run.precision import EXACT
+from felicity.run.prompts import as_list, build_prompts
 from felicity.run.ray_pool import Workers, pool_engine
 from felicity.run.scoring import (
     SCORING,
@@ -29,9 +28,6 @@ from felicity.run.scoring import (
     score_missing,
 )
 from felicity.run.store import ScoreStore
-
-# Half of a character, as an invalid byte of the command line or a JSON escape leaves it.
-SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 # Families whose sums of many products are rounded in float32. A sentence of SmolLM2 was off by up to 4.5e-3
 # nats, most by less than 1e-4; whatever is closer than twice POSSIBLE_ERROR is measured before it is called
@@ -397,57 +393,3 @@ def open_model(
         open_wide=partial(open_in, WIDE) if compute.dtype == EXACT and not (workers or device_map) else None,
         dtype=None if choice.asked == EXACT else choice,
     )
-
-
-def as_list(texts: str | Sequence[str], what: str) -> list[str]:
-    """One text or several, as a list.
-
-    Raises BadInput if there is none or one is not a string.
-    """
-    found = take_texts(texts, what)
-    if not found:
-        raise BadInput(f"There is no {what}; give at least one.")
-    for place, text in enumerate(found):
-        if not isinstance(text, str):
-            raise BadInput(f"The {what} number {place + 1} is {text!r}; give a text.")
-        if SURROGATE.search(text):
-            raise BadInput(f"The {what} number {place + 1} is not valid Unicode; write it again.")
-    return found
-
-
-def take_texts(texts: str | Iterable[str], what: str) -> list[str]:
-    """One text, or a list, column or other series of texts, as a list.
-
-    Raises BadInput for anything else.
-    """
-    if isinstance(texts, str):
-        return [texts]
-    if not isinstance(texts, Iterable) or isinstance(texts, bytes | dict):
-        raise BadInput(f"A {what} is {texts!r}; give a string or a list of strings.")
-    return list(texts)
-
-
-def build_prompts(texts: str | Sequence[str], context: str | Sequence[str] | None) -> pl.DataFrame:
-    """Texts, and one context for all or one each, as an engine expects them.
-
-    Raises BadInput if a text is not a string or the contexts are too few or too many.
-    """
-    texts = take_texts(texts, "text")
-    contexts: list[str | None] = [None] * len(texts)
-    if context is not None:
-        contexts = [context] * len(texts) if isinstance(context, str) else [*take_texts(context, "context")]
-    if not texts:
-        raise BadInput("There is no text to score; give at least one.")
-    if len(contexts) != len(texts):
-        raise BadInput(
-            f"There are {len(texts)} texts but {len(contexts)} contexts; give one for all or one each."
-        )
-    for place, text in enumerate(texts):
-        if not isinstance(text, str) or not text.strip():
-            raise BadInput(f"Text {place + 1} is {text!r}; give a sentence.")
-    if any(
-        SURROGATE.search(text) for text in [*texts, *(part for part in contexts if isinstance(part, str))]
-    ):
-        raise BadInput("A text or context is not valid Unicode; write it again.")
-    names = [f"text {place + 1}" for place in range(len(texts))]
-    return pl.DataFrame({"request": names, "context_text": contexts, "text": texts}, schema=PROMPTS)

@@ -251,6 +251,7 @@ def _begin(lm: Model, plan: Plan, folder: RunFolder, *, overwrite: bool) -> dict
         if overwrite and differs(old, manifest):
             folder.clear()
             return manifest
+        folder.refuse_changed_manifest(old)
         refuse_other_run(old, manifest, str(folder.path), changed=_describe_change(folder, plan.stimuli))
         manifest["created"] = old.get("created", manifest["created"])
         manifest["command"] = manifest["command"] or old.get("command", "")

@@ -87,8 +87,9 @@ class Rule:
     measures: the defaults; fixed: no other measures are possible. needs: what the rule needs from an engine
     besides scores, such as `fill`. exact: a judgement depends on more than
     one margin, so that half precision cannot promise it. score: tokens, part by part, into scores.
-    compares: whether whole sentences are compared, so that the audit can check their lengths. headline:
-    how it is reported.
+    compares: whether whole sentences are compared, so that the audit can check their lengths. graded: a
+    judgement is a share of many comparisons, not a verdict that a rounding error could turn. headline: how
+    it is reported.
     """
 
     meaning: str
@@ -99,6 +100,7 @@ class Rule:
     exact: bool = False
     needs: tuple[str, ...] = ()
     compares: bool = False
+    graded: bool = False
     headline: Headline = ACCURACY
 
     def choose_measures(self, name: str, asked: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -224,6 +226,7 @@ RULES.register(
         score=_score_measures,
         judge=_judge_ratings,
         exact=True,
+        graded=True,
         headline=Headline(name="Concordance with ratings", kind="concordance", margin=""),
     ),
 )

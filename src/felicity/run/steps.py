@@ -91,6 +91,8 @@ def measure_close_calls(
 
 def _find_close(lm: Model, prompts: pl.DataFrame, case: Case, rule: Rule) -> pl.Series:
     """Items whose verdict noise may turn, the closest first; those that are exactly tied cannot turn."""
+    if rule.graded:
+        return pl.Series("item", [], dtype=pl.String)
     read = partial(lm.read, prompts)
     scores = pl.concat(list(rule.score(case, read())))
     judged = rule.judge(case, scores, read)

@@ -240,9 +240,11 @@ class ScoreStore:
         with self._errors(), self._database:
             # Another process may have been quicker; then its row and its checksum stay.
             self._database.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", fresh)
-            self._database.executemany(
-                "INSERT OR IGNORE INTO checksum VALUES (?, ?)", [(row[0], _checksum(row)) for row in fresh]
-            )
+            self._keep_checksums(fresh)
+
+    def _keep_checksums(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        checksums = [(row[0], _checksum(row)) for row in rows]
+        self._database.executemany("INSERT OR IGNORE INTO checksum VALUES (?, ?)", checksums)
 
     def _select(self, table: str, columns: str, keys: Sequence[bytes]) -> dict[bytes, tuple[Any, ...]]:
         """The stored columns by key.

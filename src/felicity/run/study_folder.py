@@ -1,17 +1,27 @@
-"""Study folders: the tables of a study, and the runs of its models below it."""
+"""Study folders: the record and tables of a study, the names of its models, and their runs below it."""
 
-import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.core.files import read_text, replacing
 from felicity.run.evaluate import Run, read_run
-from felicity.run.folder import MANIFEST, RECORD, RunFolder
+from felicity.run.folder import (
+    MANIFEST,
+    RECORD,
+    RunFolder,
+    check_record,
+    read_record,
+    write_record,
+    write_table,
+)
 from felicity.run.manifest import command_line, installed, now
+from felicity.run.model import Model
 
 # Where a study keeps the runs of its models; `felicity run` with several models keeps them side by side.
 PLACES = ("models", "runs", ".")
@@ -22,7 +32,7 @@ CONTEXT = "context"
 class Study:
     """The folder of a study: its record, its tables by name, and the folders of its runs by name.
 
-    kind: the command that made it: context, cloze or bias.
+    kind: the command that made it, such as context or cloze.
     """
 
     kind: str
@@ -47,11 +57,17 @@ class Study:
         return read_run(self.runs[name])
 
 
-def write_study(folder: Path, kind: str, **told: Any) -> None:
-    """Write the record of a study, by which its folder is recognized later."""
-    record = {"study": kind, "felicity": installed("felicity"), "created": now(), "command": command_line()}
-    with replacing(folder / RECORD) as part:
-        part.write_text(json.dumps(record | told, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+def describe_study(kind: str) -> dict[str, Any]:
+    """The part of a record that every study has: its kind, the version, the time and the command."""
+    return {"study": kind, "felicity": installed("felicity"), "created": now(), "command": command_line()}
+
+
+def write_study(folder: Path, kind: str, *, files: Iterable[str] = (), **told: Any) -> None:
+    """Write the record of a study, by which its folder is recognized later.
+
+    files: its files, whose digests are kept.
+    """
+    write_record(folder, describe_study(kind) | told, files)
 
 
 def is_study(path: Path) -> bool:
@@ -59,19 +75,76 @@ def is_study(path: Path) -> bool:
     return (path / RECORD).is_file()
 
 
-def read_study(path: str | Path) -> Study:
-    """The study in a folder: `felicity context`, `cloze` or `bias`.
+def write_sheets(folder: Path, tables: Mapping[str, pl.DataFrame]) -> list[Path]:
+    """Write the tables of a study as CSV files, each under its name; returns their paths."""
+    paths = {folder / f"{name}.csv": table for name, table in tables.items()}
+    for path, table in paths.items():
+        write_table(table, path)
+    return list(paths)
 
-    Raises BadInput if the folder is not that of a study, or its record is damaged.
+
+def name_models(
+    models: Sequence[Callable[[], Model]], *, short: bool = False
+) -> dict[str, Callable[[], Model]]:
+    """A study's models by name; each is opened for its name alone, before the first is scored.
+
+    short: by the last part of the name.
+
+    Raises BadInput if two have the same name.
+    """
+    opened = [open_one() for open_one in models]
+    names = [shorten_name(lm.info.name) if short else lm.info.name for lm in opened]
+    refuse_namesakes(names)
+    # A single model is opened once; of several, no more than one is in memory at a time.
+    kept = [partial(_give, opened[0])] if len(opened) == 1 else models
+    return dict(zip(names, kept, strict=True))
+
+
+def _give(lm: Model) -> Model:
+    return lm
+
+
+def refuse_namesakes(names: Sequence[str]) -> None:
+    """Refuse two models of the same name, which would share a folder.
+
+    Raises BadInput.
+
+    >>> refuse_namesakes(["gpt2", "smollm2"])
+    """
+    for name in names:
+        if names.count(name) > 1:
+            raise BadInput(f"Two models are called '{name}'; give each once, or rename a folder.")
+
+
+def name_folder(model: str) -> str:
+    """The name of a model's folder: its whole name.
+
+    >>> name_folder("org/model")
+    'org--model'
+    """
+    return model.replace("/", "--")
+
+
+def shorten_name(model: str) -> str:
+    """The last part of a model's name, in characters that a file name may have.
+
+    >>> shorten_name("org/my model")
+    'my-model'
+    """
+    return re.sub(r"[^\w.-]+", "-", Path(model).name).strip("-") or "model"
+
+
+def read_study(path: str | Path, *, check: bool = True) -> Study:
+    """The study in a folder: its record, its tables and where its runs are.
+
+    check: refuse a study whose files have changed since it wrote them.
+
+    Raises BadInput if the folder is not that of a study, or one that is refused.
     """
     folder = Path(path)
-    if not is_study(folder):
-        hint = "read it with read_run" if (folder / MANIFEST).exists() else "give the folder of a study"
-        raise BadInput(f"{folder} is not a study folder: it has no {RECORD}; {hint}.")
-    try:
-        record = dict(json.loads(read_text(folder / RECORD)))
-    except (ValueError, TypeError) as error:
-        raise BadInput(f"{folder / RECORD} is not JSON; run the study again.") from error
+    if not is_study(folder) and (folder / MANIFEST).exists():
+        raise BadInput(f"{folder} is not a study folder: it has no {RECORD}; read it with read_run.")
+    record = check_record(folder) if check else read_record(folder, check=False)
     tables = {
         path.stem: RunFolder(folder).read_file(path, {} if path.suffix == ".csv" else None)
         for path in (*sorted(folder.glob("*.csv")), *sorted(folder.glob("*.parquet")))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -31,7 +32,8 @@ class Texts:
 def read_texts(source: str | Path, *, text: str = "text", context: str | None = None) -> Texts:
     """Sentences from a .txt file, one per line, or from the column `text` of a table.
 
-    context: the name of a column, or else a text that precedes every sentence.
+    context: the name of a column, or else a text that precedes every sentence; a single word that is almost
+    the name of a column is refused.
 
     Raises BadInput if the file cannot be used, UnknownName if it has no column of that name.
     """
@@ -45,9 +47,17 @@ def read_texts(source: str | Path, *, text: str = "text", context: str | None = 
             raise BadInput(f"{path}, line {line}: '{text}' is empty; every row needs a sentence.")
     texts = [str(cell) for cell in found]
     named = context is not None and context in table.columns
+    if context is not None and not named and _is_almost(context, table.columns):
+        raise UnknownName("column", context, table.columns, where=str(path))
     contexts = table.column(str(context), option="context") if named else [context] * len(texts)
     frame = pl.DataFrame(table.rows, schema=table.columns, orient="row", infer_schema_length=None)
     return Texts(table=frame, texts=texts, contexts=contexts)
+
+
+def _is_almost(word: str, columns: Sequence[str]) -> bool:
+    """Whether a word, not a sentence, is probably a misspelt name of a column."""
+    lower = [name.lower() for name in columns]
+    return " " not in word and bool(get_close_matches(word.lower(), lower, cutoff=0.75))
 
 
 def take_lines(text: str, *, context: str | None = None, where: str = "the input") -> Texts:

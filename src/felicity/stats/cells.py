@@ -87,7 +87,7 @@ def average_cells(
             raise UnknownName("column", name, frame.columns)
     values = column(frame, y)
     if not values.dtype.is_numeric():
-        raise BadInput(f"The column '{y}' does not hold numbers; name another with --y.")
+        raise BadInput(f"The column '{y}' has no numbers; name another with --y.")
     series = (
         pl.concat_str([pl.col(name).cast(pl.String) for name in by], separator=", ") if by else pl.lit("")
     )

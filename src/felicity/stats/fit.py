@@ -207,7 +207,7 @@ def treat_ties(table: pl.DataFrame, response: str, ties: Ties) -> tuple[pl.DataF
     Raises UnknownName for another way than 'drop' and 'wrong'.
     """
     if ties not in TIES:
-        raise UnknownName("way with ties", str(ties), TIES)
+        raise UnknownName("treatment of ties", str(ties), TIES)
     name = column_name(response)
     if name not in table.columns or not table[name].dtype.is_float():
         return table, ()

@@ -5,6 +5,7 @@ order and reported in one table. The rules are not idempotent (dropping outliers
 cleaning marks its output, and ratings cleaned before are refused.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -25,7 +26,9 @@ def one_against_rest(
 ) -> pl.DataFrame:
     """UB1: one row with the mean correlation, its SD over trials, items, trials, and 95% of the trials.
 
-    ratings: the ratings of each item. Raises BadInput if an item has fewer than two.
+    A trial in which all items are rated alike has no correlation and is left out; `trials` counts the others.
+
+    ratings: the ratings of each item. Raises BadInput if an item has fewer than two, or no trial is left.
     """
     values, item, size = _lay_out(ratings)
     rng = np.random.default_rng(seed)
@@ -117,12 +120,21 @@ def _lay_out(ratings: Sequence[Sequence[float]]) -> tuple[Vector, Codes, Codes]:
 def _correlation(a: Vector, b: Vector, method: Method) -> float:
     if method not in ("pearson", "spearman"):
         raise UnknownName("correlation", str(method), ("pearson", "spearman"))
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return math.nan
     if method == "spearman":
         a, b = stats.rankdata(a), stats.rankdata(b)
     return float(np.corrcoef(a, b)[0, 1])
 
 
-def _summary(found: list[float], items: int) -> pl.DataFrame:
+def _summary(correlations: list[float], items: int) -> pl.DataFrame:
+    """Mean, SD and quantiles over the trials that have a correlation.
+
+    Raises BadInput if none has: the ratings do not differ between items.
+    """
+    found = [one for one in correlations if not math.isnan(one)]
+    if not found:
+        raise BadInput("All items are rated alike in every trial, so there is no correlation over items.")
     low, high = np.quantile(found, (0.025, 0.975))
     mean, sd = float(np.mean(found)), float(np.std(found))
     row = {"r": mean, "sd": sd, "items": items, "trials": len(found), "low": float(low), "high": float(high)}

@@ -82,13 +82,21 @@ def pair_items(items: pl.DataFrame) -> list[Pair]:
     return pairs
 
 
-def write_items(items: pl.DataFrame, path: Path) -> None:
-    """Write items as the file's ending says; .txt is a sentence a line with a comma, as published.
+def check_items_file(path: Path) -> None:
+    """Refuse a file that `write_items` could not write, before anything is made for it.
 
     Raises BadInput for another ending.
     """
     if path.suffix not in ENDINGS:
         raise BadInput(f"{path} ends in '{path.suffix}'; write {', '.join(ENDINGS)}.")
+
+
+def write_items(items: pl.DataFrame, path: Path) -> None:
+    """Write items as the file's ending says; .txt is a sentence a line with a comma, as published.
+
+    Raises BadInput for another ending.
+    """
+    check_items_file(path)
     with replacing(path) as part:
         if path.suffix == ".parquet":
             items.write_parquet(part)
@@ -108,7 +116,7 @@ def read_pairs(path: Path) -> list[Pair]:
     if path.suffix == ".txt":
         lines = [line for line in read_text(path).splitlines() if line.strip()]
         if len(lines) % 2:
-            raise BadInput(f"{path} holds {len(lines)} sentences, an odd number; its lines come in pairs.")
+            raise BadInput(f"{path} has {len(lines)} sentences, an odd number; its lines come in pairs.")
         both = zip(lines[::2], lines[1::2], strict=True)
         return [Pair(str(place), clean(one), clean(two)) for place, (one, two) in enumerate(both, start=1)]
     items = read_items(path)

@@ -1,1 +1,5 @@
-"""Whole studies: plan, analysis and report sections of each in one package."""
+"""Whole studies, one package each: plan, analysis, report; and finished ones reported again."""
+
+from lazy_loader import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -101,6 +101,7 @@ def test_sums_and_verdicts_agree_on_all_67_paradigms(
 
 
 @pytest.mark.data
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "options"),
     [(Policy(), {"bos_token": True}), (Policy.compat("minicons"), {})],

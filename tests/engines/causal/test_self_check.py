@@ -201,7 +201,7 @@ class TestMemory:
         for name in ("GPT-2", "Llama"):
             key = self.KEY | {"weights": name}
             first = check_tree(models[name], Letters(), window=WINDOW, dtype="float32", key=key)
-            again = recall_check(models[name], key)
+            again = recall_check(lambda own, name=name: models[name], key)
             assert again is not None
             assert (again.scheduler, again.note) == (first.scheduler, first.note) == ("trie", first.note)
             encoded = encode(draw_sequences())
@@ -219,16 +219,16 @@ class TestMemory:
         self, models: dict[str, Any], empty_cache: Path, change: dict[str, Any]
     ) -> None:
         check_tree(models["Llama"], Letters(), window=WINDOW, dtype="float32", key=self.KEY)
-        assert recall_check(models["Llama"], self.KEY) is not None
-        assert recall_check(models["Llama"], self.KEY | change) is None
+        assert recall_check(lambda own: models["Llama"], self.KEY) is not None
+        assert recall_check(lambda own: models["Llama"], self.KEY | change) is None
 
     def test_a_damaged_memory_is_no_check(self, models: dict[str, Any], empty_cache: Path) -> None:
         check_tree(models["Llama"], Letters(), window=WINDOW, dtype="float32", key=self.KEY)
         (file,) = (empty_cache / "checks").iterdir()
         file.write_bytes(file.read_bytes()[:-5])
-        assert recall_check(models["Llama"], self.KEY) is None
+        assert recall_check(lambda own: models["Llama"], self.KEY) is None
 
     def test_an_error_is_not_remembered(self, models: dict[str, Any], empty_cache: Path) -> None:
         check = check_tree(models["GPT-Neo"], Letters(), window=WINDOW, dtype="float32", key=self.KEY)
         assert check.scheduler == "plain"
-        assert recall_check(models["GPT-Neo"], self.KEY) is None
+        assert recall_check(lambda own: models["GPT-Neo"], self.KEY) is None

@@ -16,7 +16,7 @@ from felicity.data.catalogue import read_items
 from felicity.engines.families import find_family
 from felicity.engines.runtime.masking import MASKED_BATCH_TOKENS as BATCH_TOKENS
 from felicity.engines.sources.describe import describe_model
-from felicity.run.model import build_prompts
+from felicity.run.prompts import build_prompts
 from tests.engines.shapes import CONTEXT, POSITIONS, SENTENCES, make_masked
 
 SHAPES = ("bert", "roberta", "albert", "distilbert", "electra", "modernbert", "deberta", "deberta-v2")

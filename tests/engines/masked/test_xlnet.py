@@ -107,6 +107,8 @@ def test_what_the_tokenizer_adds_behind_a_text_is_refused(folder: Path) -> None:
         open_xlnet(folder, bos="tokenizer").score("A cat.")
 
 
-def test_half_precision_is_refused(folder: Path) -> None:
+def test_half_precision_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # How fast the products are on this machine, which is measured before, does not matter here.
+    monkeypatch.setattr("felicity.engines.runtime.devices.PROBE", "print(2.0)")
     with pytest.raises(NotPossible, match="float32 only"):
         fe.model(str(folder), dtype="float16", cache=False)

@@ -12,7 +12,7 @@ import pytest
 import felicity as fe
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
-from felicity.run.model import build_prompts
+from felicity.run.prompts import build_prompts
 from tests.engines.shapes import CONTEXT, POSITIONS, SENTENCES, make_seq2seq
 
 SHAPES = ("t5", "t5-untied", "bart")

@@ -381,6 +381,7 @@ def test_a_reader_who_stops_ends_what_is_under_way(tiny_model: Path) -> None:
         assert ended < 320
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_was_scored(tiny_model: Path, tmp_path: Path, empty_cache: Path) -> None:
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("good,bad\n" + "".join(f"The cat {n}.,The cats {n}.\n" for n in range(200)))

@@ -108,7 +108,7 @@ def entry(folder: Path, file: Path) -> dict[str, object]:
 def serve_hub(root: Path) -> Iterator[Hub]:
     """A hub over `root` while the block runs."""
     hub = Hub(root)
-    thread = threading.Thread(target=hub.serve_forever)
+    thread = threading.Thread(target=hub.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
         yield hub

@@ -134,6 +134,7 @@ def test_a_file_is_converted_once_and_a_copy_of_it_not_again(
     assert (source.name, source.origin) == ("tiny-llama", "gguf")
 
 
+@pytest.mark.slow
 def test_killed_while_converting_the_next_call_makes_the_whole_model(
     tiny_gguf: TinyGguf, empty_cache: Path
 ) -> None:

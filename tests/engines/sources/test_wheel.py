@@ -68,7 +68,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(packages: Path) -> Iterator[str]:
     """Host and port of the index."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Index, directory=str(packages)))
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     yield f"127.0.0.1:{server.server_address[1]}"
     server.shutdown()

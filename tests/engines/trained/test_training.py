@@ -1,5 +1,6 @@
 """Training: the same command goes on where it stopped and ends where an unbroken one does."""
 
+import json
 import os
 import signal
 import subprocess
@@ -311,3 +312,46 @@ def test_lines_are_held_out_by_the_seed(tmp_path: Path) -> None:
     assert len(one.text) == 40
     assert np.array_equal(one.valid.ids, same.valid.ids)
     assert one.key == same.key != other.key
+
+
+@pytest.mark.parametrize("family", ["lstm", "tdlm"])
+def test_the_command_prints_an_ngram_models_perplexity_on_the_same_text(
+    cli: Callable[..., Answer], tmp_path: Path, family: str
+) -> None:
+    documents = topical_documents(1, 40)
+    train_file = write_documents(tmp_path / "train.txt", documents[:30])
+    valid_file = write_documents(tmp_path / "valid.txt", documents[30:])
+    # A TDLM's sequences are the sentences of its documents, an LSTM's the lines.
+    lines = {name: path.read_text() for name, path in (("train", train_file), ("valid", valid_file))}
+    for name, text in lines.items():
+        sentences = text.replace("\t", "\n") if family == "tdlm" else text.replace("\t", " ")
+        (tmp_path / f"{name}-lines.txt").write_text(sentences)
+    files = (train_file, "--valid", valid_file, "-o", tmp_path / "model")
+    plain = ("--words", "space", "--min-count", 2)
+    small = ("--hidden", 8, "--embedding", 8, "--epochs", 1)
+    made = cli("train", family, *files, *plain, *small, "--ngram", 3, "--json")
+    assert made.code == 0, made.err
+    alone = cli(
+        *("train", "ngram", tmp_path / "train-lines.txt", "--valid", tmp_path / "valid-lines.txt"),
+        *("-n", 3, "--casing", "lower", "-o", tmp_path / "model.arpa", "--json", *plain),
+    )
+    told = json.loads(made.out)["ngram"]
+    assert told == {"order": 3, "perplexity": pytest.approx(json.loads(alone.out)["perplexity"], rel=1e-9)}
+    again = cli("train", family, *files, *plain, *small, "--ngram", 3)
+    assert f"A 3-gram model (modified Kneser-Ney) has perplexity {told['perplexity']:.1f}" in again.out
+    without = cli("train", family, *files, *plain, *small, "--ngram", 0, "--json")
+    assert "ngram" not in json.loads(without.out)
+
+
+def test_lines_too_short_for_the_ngram_model_asked_for_are_refused(
+    cli: Callable[..., Answer], tmp_path: Path
+) -> None:
+    (tmp_path / "corpus.txt").write_text("a b\nb a\na a\nb b\n")
+    common = ("train", "lstm", tmp_path / "corpus.txt", "--min-count", 1, "--hidden", 4, "--embedding", 4)
+    refused = cli(*common, "--ngram", 9, "-o", tmp_path / "one")
+    assert refused.code == 2
+    assert "order 9" in refused.err
+    # Nobody asked for the default, so it is left out.
+    made = cli(*common, "--epochs", 1, "--json", "-o", tmp_path / "two")
+    assert made.code == 0, made.err
+    assert "ngram" not in json.loads(made.out)

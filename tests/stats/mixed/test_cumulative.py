@@ -293,7 +293,7 @@ def test_points_of_the_scale_that_nobody_chose_are_named() -> None:
 
 
 REFUSED = [
-    ("x ~ b + (1 | g)", "holds 0.5; a cumulative model needs single answers as whole numbers"),
+    ("x ~ b + (1 | g)", "contains 0.5; a cumulative model needs single answers as whole numbers"),
     ("word ~ b + (1 | g)", "is text, so the order of its levels is unknown"),
     ("same ~ b + (1 | g)", "is 3 in every row"),
     ("gap ~ b + (1 | g)", "Column 'gap' has 1 missing value"),

@@ -52,7 +52,7 @@ FRAME = pl.DataFrame({"y": X[::-1], "x": X, "odd name|~(": X, "cond": ["a", "b"]
         ("y ~ I(" + "(" * 200 + "x" + ")" * 200 + ")", "nested more than 30 deep"),
         ("y ~ " + "*".join(f"x{i}" for i in range(100)), "more than 1000 terms"),
         ("y ~ (" + "+".join(f"x{i}" for i in range(60)) + ")^50", "more than 1000 terms"),
-        ("y ~ x + (0 || cond)", "are none"),
+        ("y ~ x + (0 || cond)", "names no random effect"),
     ],
 )
 def test_what_is_no_formula_is_refused_with_the_culprit(formula: str, complaint: str) -> None:

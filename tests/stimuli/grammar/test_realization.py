@@ -2,7 +2,8 @@
 
 import pytest
 
-from felicity.stimuli.grammar import choose_article, realize
+from felicity.core.articles import choose_article
+from felicity.stimuli.grammar import realize
 from felicity.stimuli.lexicon import read_lexicon
 
 

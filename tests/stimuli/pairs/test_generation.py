@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -85,13 +87,18 @@ def is_singular_verb(word: str) -> bool:
     return word not in lemminflect.getLemma(word, "VERB")
 
 
-def is_singular_noun(word: str) -> bool:
-    """By inflect, which takes a few singulars for plurals and a few plurals for singulars."""
+@cache
+def inflect_engine() -> Any:
     import inflect
 
+    return inflect.engine()
+
+
+def is_singular_noun(word: str) -> bool:
+    """By inflect, which takes a few singulars for plurals and a few plurals for singulars."""
     if word in MISREAD_PLURALS:
         return False
-    return word in MISREAD_SINGULARS or inflect.engine().singular_noun(word) is False
+    return word in MISREAD_SINGULARS or inflect_engine().singular_noun(word) is False
 
 
 @pytest.mark.parametrize("uid", AGREEING)

@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput, FelicityError, NotPossible
+from felicity.humans import Population, read_study, send_raters
+from felicity.humans.tables import answers, raters
 from felicity.stimuli.round_trip import (
     Original,
     Route,
@@ -25,6 +27,7 @@ from felicity.stimuli.round_trip import (
     read_originals,
     translate_by_prompt,
 )
+from tests.web.sites import open_site
 
 needs_apertium = pytest.mark.skipif(shutil.which("apertium") is None, reason="Debian's apertium is not here")
 SENTENCES = ["she resigned in august to finish her law studies.", "the dog was soon dropped to the bench."]
@@ -211,6 +214,34 @@ def test_the_table_begins_a_rating_study(cli: Callable[..., Any], tmp_path: Path
     stimuli = pl.read_csv(tmp_path / "study" / "stimuli.csv")
     assert set(stimuli["condition"]) == {"none", "real", "random"}
     assert set(stimuli["suite"]) == {"en", "x", "y"}
+
+
+@needs_apertium
+@pytest.mark.data
+def test_originals_of_the_paper_through_spanish_are_rated_in_a_preview(
+    cli: Callable[..., Any], published: Callable[[str], Path], tmp_path: Path
+) -> None:
+    rated = pl.read_csv(published("lau2020/human-ratings/context-none-ratings.csv"))
+    originals = rated.filter(pl.col("translated") == 0)["sentence"].head(25).to_list()
+    (tmp_path / "originals.txt").write_text("\n".join(originals) + "\n", encoding="utf-8")
+    table = tmp_path / "degraded.csv"
+    said = cli(
+        *("stimuli", "round-trip", tmp_path / "originals.txt", "--through", "spa", "--lower", "-o", table),
+        "--json",
+    )
+    assert said.code == 0, said.err
+    (route,) = json.loads(said.out)["routes"]
+    assert route["sent"] == 25
+    assert route["kept"] + route["unchanged"] + route["empty"] == 25
+    assert route["kept"] >= 20
+    begun = cli("rate", "new", tmp_path / "study", "--from", table)
+    assert begun.code == 0, begun.err
+    study = read_study(tmp_path / "study")
+    with open_site(study, preview=True) as site:
+        (visit,) = send_raters(site.url, study, Population(raters=1))
+        assert all(row.test for row in site.store.rows(raters))
+        assert len(site.store.rows(answers)) >= route["kept"]
+    assert visit.code, visit
 
 
 def test_two_translators_or_another_ending_are_refused(cli: Callable[..., Any], tmp_path: Path) -> None:

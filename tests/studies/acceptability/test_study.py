@@ -3,6 +3,7 @@ ones."""
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,10 @@ from scipy import stats
 
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
+from felicity.engines.ngram import train_ngram
+from felicity.engines.trained import TopicSettings, TrainingSettings, prepare, train
 from felicity.run import Model, open_model
+from felicity.stats import compare_correlations
 from felicity.studies.acceptability import (
     AcceptabilityStudy,
     describe_findings,
@@ -22,9 +26,13 @@ from felicity.studies.acceptability import (
     write_acceptability_report,
 )
 from felicity.studies.acceptability.correlations import Cell, lay_out, measure_effects, pick_disagreements
+from felicity.studies.acceptability.findings import name_measure
+from felicity.studies.acceptability.ratings import label_setting
 from felicity.studies.acceptability.scoring import CountSource, build_stimuli, open_readings
-from tests.conftest import make_tiny_model
-from tests.engines.shapes import save_random
+from tests.conftest import Answer, make_tiny_model
+from tests.engines.corpora import topical_documents, write_documents
+from tests.engines.served.served_server import NAME, Served
+from tests.engines.shapes import make_masked, make_seq2seq, make_xlnet, save_random
 
 Finished = tuple[AcceptabilityStudy, Path]
 WORDS = ["the cats annoy tim", "she saw herself", "no dog has ever barked here", "the cat annoys tim"]
@@ -130,8 +138,52 @@ def test_comparisons_are_adjusted_over_their_kind(finished: Finished) -> None:
     # Pairs of 5 measures in 6 cells, of 2 models in 15, of 3 contexts in 10, for 3 settings.
     assert kinds == {"measure": 10 * 6 * 3, "model": 15 * 3, "context": 3 * 10 * 3}
     known = study.tests.filter(pl.col("p").is_not_null())
-    assert (known["p_holm"] >= known["p"]).all()
     assert (known["p_holm"] >= known["p_bh"]).all()
+    assert (known["p_holm"] >= known["p_holm_within"]).all()
+    for kind in kinds:
+        own = known.filter(compares=kind)
+        # Holm (1979) by hand: the k-th smallest p times how many are left, never falling, at most 1.
+        p = np.sort(own["p"].to_numpy())
+        by_hand = np.minimum(np.maximum.accumulate(p * np.arange(len(p), 0, -1)), 1)
+        assert own["p_holm"].sort().to_numpy() == pytest.approx(by_hand, rel=1e-12)
+        within = own.group_by("setting", "model").agg(
+            (pl.col("p").min() * pl.len()).clip(upper_bound=1).alias("first"),
+            pl.col("p_holm_within").min().alias("told"),
+        )
+        assert within["told"].to_list() == pytest.approx(within["first"].to_list(), rel=1e-12)
+
+
+def test_comparisons_are_those_of_the_pairwise_test(finished: Finished) -> None:
+    study, _ = finished
+    for row in study.tests.filter(compares="measure").head(20).iter_rows(named=True):
+        cells = [Cell(row["model"], row["context"], row[side]) for side in ("first", "second")]
+        pair = compare_correlations(
+            study.ratings.mean(row["setting"]), *(study.vectors[cell] for cell in cells)
+        )
+        williams, steiger = pair.row(0, named=True), pair.row(1, named=True)
+        assert (row["t"], row["p"]) == pytest.approx((williams["statistic"], williams["p"]), rel=1e-9)
+        assert (row["z"], row["p_steiger"]) == pytest.approx((steiger["statistic"], steiger["p"]), rel=1e-9)
+
+
+def test_what_holds_within_one_model_only_is_said_to_do_so(finished: Finished) -> None:
+    study, _ = finished
+    chosen = {"compares": "measure", "context": "none", "setting": study.ratings.settings[0]}
+    model = study.models["model"][0]
+    best = study.best(study.ratings.settings[0], model=model, context="none").measure
+    own = pl.all_horizontal(pl.col(name) == value for name, value in chosen.items()) & (
+        pl.col("model") == model
+    )
+    tests = study.tests.with_columns(
+        pl.when(own).then(0.001).otherwise("p").alias("p"),
+        pl.when(own).then(0.2).otherwise("p_holm").alias("p_holm"),
+        pl.when(own).then(0.01).otherwise("p_holm_within").alias("p_holm_within"),
+    )
+    told = next(
+        text for text in describe_findings(replace(study, tests=tests)) if f"measures of {model}" in text
+    )
+    assert "not significantly more than any other" in told
+    assert f"{label_setting(study.ratings.settings[0])} alone, it is significantly above" in told
+    assert name_measure(best) in told
 
 
 def test_the_report_has_every_section_and_names_sentences_on_hover(
@@ -191,6 +243,74 @@ def test_a_masked_model_is_read_in_both_ways_unless_one_is_asked_for(tmp_path: P
     assert both == ["bert original", "bert word_l2r"]
     one = [reading.name for reading in open_readings([str(folder)], Policy(pll="original"), open_plain)]
     assert one == ["bert"]
+
+
+def make_families(folder: Path) -> dict[str, Path]:
+    """A tiny model of every family that lives in a file or folder."""
+    documents = write_documents(folder / "documents.txt", topical_documents(1, 12))
+    found = {
+        "bert": make_masked("bert", folder / "bert"),
+        "xlnet": make_xlnet(folder / "xlnet"),
+        "t5": make_seq2seq("t5", folder / "t5"),
+        "ngram": folder / "ngram.arpa",
+    }
+    train_ngram(documents, found["ngram"], order=2)
+    for name, topic in (("lstm", None), ("tdlm", TopicSettings(topics=3, size=4, filters=4, frequent=0.0))):
+        settings = TrainingSettings(embedding=8, hidden=8, batch=8, epochs=1, min_count=1, topic=topic)
+        train(prepare(documents, settings), folder / name, settings)
+        found[name] = folder / name
+    return found
+
+
+def write_topical_ratings(path: Path) -> Path:
+    """Sentences of the trained models' words, so that a document means something to a TDLM."""
+    rng = np.random.default_rng(3)
+    documents = topical_documents(2, 5)
+    rows = []
+    for k, (_, sentences) in enumerate(documents):
+        # Short, for the served model reads 63 tokens.
+        own, other = (" ".join(text.split()[:4]) for text in (sentences[1], documents[-1 - k][1][1]))
+        for setting, context in (("none", None), ("real", own), ("random", other)):
+            rows.append((f"s{k}", setting, sentences[0], context, float(rng.uniform(1, 4))))
+    pl.DataFrame(rows, schema=["item", "condition", "text", "context", "rating"], orient="row").write_csv(
+        path
+    )
+    return path
+
+
+@pytest.mark.slow
+def test_every_family_of_models_is_in_one_table(cli: Callable[..., Answer], tmp_path: Path) -> None:
+    pytest.importorskip("httpx", reason="served models need httpx: pip install 'felicity[api]'")
+    families = make_families(tmp_path)
+    table = write_topical_ratings(tmp_path / "rated.csv")
+    models = [part for path in families.values() for part in ("-m", path)]
+    with Served(make_tiny_model(tmp_path / "tiny", seed=1)) as served:
+        said = cli(
+            *("acceptability", table, *models, "-m", f"openai:{NAME}", "--url", served.url),
+            # The text that XLNet reads before everything else takes most of the time.
+            *("--policy", "lead=none", "-o", tmp_path / "out", "--json"),
+        )
+    assert said.code == 0, said.err
+    told = json.loads(said.out)
+    rows = {row["model"]: row["family"] for row in told["models"]}
+    assert rows == {
+        "bert original": "masked",
+        "bert word_l2r": "masked",
+        "xlnet left": "xlnet",
+        "xlnet both": "xlnet",
+        "t5": "seq2seq",
+        "ngram": "ngram",
+        "lstm": "lstm",
+        "tdlm": "tdlm",
+        NAME: "served",
+    }
+    scores = pl.read_csv(tmp_path / "out" / "scores.csv").filter(measure="lp")
+    assert scores.height == len(rows) * 3 * 5
+    cells = scores.pivot(on="context", index=["model", "item"], values="value")
+    changed = cells.filter(pl.col("none") != pl.col("real"))["model"].unique().to_list()
+    assert sorted(changed) == sorted(rows), "a context changes what every model says"
+    left, both = (cells.filter(model=f"xlnet {order}")["none"].to_numpy() for order in ("left", "both"))
+    assert not np.allclose(left, both)
 
 
 def test_without_counts_the_measures_that_need_them_are_left_out(tiny_model: Path, tmp_path: Path) -> None:
@@ -342,3 +462,35 @@ def test_correlations_of_smollm2_equal_plain_forward_passes(
         for measure, own_values in values.items():
             ours = study.correlations.filter(setting="none", context=setting, measure=measure)["r"].item()
             assert ours == pytest.approx(np.corrcoef(own_values, target)[0, 1], abs=5e-4)
+
+
+def test_counts_are_those_of_the_corpus_that_is_given_and_a_damaged_table_is_counted_again(
+    tiny_model: Path, tmp_path: Path
+) -> None:
+    one, two = tmp_path / "one.txt", tmp_path / "two.txt"
+    one.write_text("the cats annoy tim\n")
+    two.write_text("no dog has ever barked here\n" * 3)
+    (reading,) = open_readings([str(tiny_model)], Policy(), open_plain)
+
+    def count(corpus: Path) -> dict[str, int]:
+        source = CountSource(folder=tmp_path / "counts", tables={}, corpus=corpus)
+        counts, origin, _ = source.find(reading, [])
+        assert counts is not None
+        assert origin == str(corpus)
+        return counts.counts
+
+    first, second = count(one), count(two)
+    assert first != second
+    assert count(one) == first
+    for path in (tmp_path / "counts").glob("*.tsv"):
+        path.write_text(path.read_text(encoding="utf-8").replace("\t1\n", "\t3\n"), encoding="utf-8")
+    assert (count(one), count(two)) == (first, second)
+
+
+def test_a_bound_that_no_trial_has_is_left_out_and_said(tiny_model: Path, tmp_path: Path) -> None:
+    table = tmp_path / "rated.csv"
+    rows = [f's{k},The cat {k}.,{k},"2,2"' for k in range(6)]
+    table.write_text("item,text,rating,ratings\n" + "\n".join(rows) + "\n")
+    study = study_acceptability(str(table), [str(tiny_model)], tmp_path / "out", open_one=open_plain)
+    assert any("UB1" in note and "rated alike" in note for note in study.notes)
+    assert not study.ceilings["r"].is_nan().any()

@@ -28,6 +28,7 @@ from felicity.studies.causality import (
 )
 from felicity.studies.causality.continuations import count_reasons, describe_diversity
 from felicity.studies.causality.preference import add_figures, draw_agreement, find_bin
+from felicity.studies.causality.ratings import read_ratings
 
 PRONOUNS = {"m": "he", "f": "she"}
 MIXED = {"subject": "m", "object": "f"}
@@ -350,3 +351,44 @@ def test_a_sample_of_which_nothing_can_be_shown_is_refused() -> None:
     table = continuations(verbs=6).with_columns(bias=pl.lit(None, dtype=pl.Float64))
     with pytest.raises(BadInput, match="No continuation can be shown"):
         draw_sample(table, SIZE, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "told"),
+    [
+        ("norms.csv", "lemma,bias\nadmire,much\nfrighten,60\n", "row 1 has 'much' as 'bias'"),
+        ("norms.csv", "lemma,bias\nadmire,nan\nfrighten,60\n", "which is not a number"),
+        ("norms.csv", "lemma,bias\nadmire,inf\nfrighten,60\n", "which is not a number"),
+        ("norms.csv", "lemma,bias\nadmire,1\nadmire,60\n", "list a lemma twice"),
+        ("verbs.csv", 'verb,lemma\nadmired,admire\n"",frighten\n', "row 2 has no 'verb'"),
+        ("nouns.csv", 'm,f\nman,woman\n"",queen\n', "row 2 has no 'm'"),
+        ("counts.csv", "verb,count\nadmired,99\nadmired,7\n", "gives 'admired' two frequencies"),
+        ("counts.csv", "verb,count\nadmired,-5\n", "a count below 0"),
+        ("counts.csv", "verb,count\nadmired,often\n", "row 1 has 'often' as 'count'"),
+    ],
+)
+def test_tables_of_a_design_with_something_that_is_no_number_or_twice_are_refused(
+    tmp_path: Path, file: str, content: str, told: str
+) -> None:
+    design = write_design(tmp_path, norms='"norms.csv"')
+    (tmp_path / file).write_text(content)
+    with pytest.raises(BadInput, match=told):
+        read_stimuli_set(str(design))
+
+
+@pytest.mark.parametrize(
+    ("rating", "told"),
+    [("good", "'good' as 'rating'"), ("7", "is 7.0, not 1 to 5"), ("nan", "is not a number")],
+)
+def test_ratings_that_are_no_points_of_the_scale_are_refused(tmp_path: Path, rating: str, told: str) -> None:
+    table = tmp_path / "ratings.csv"
+    table.write_text(f"rater,item,rating,selected,state\na,1,3,1,finished\nb,1,{rating},1,finished\n")
+    with pytest.raises(BadInput, match=told):
+        read_ratings(table)
+
+
+def test_ratings_that_were_not_given_or_not_selected_are_left_out(tmp_path: Path) -> None:
+    table = tmp_path / "ratings.csv"
+    rows = ["a,1,3,true,finished", "b,1,,true,finished", "c,1,5,false,finished", "d,1,5,true,lapsed"]
+    table.write_text("rater,item,rating,selected,state\n" + "\n".join(rows) + "\n")
+    assert read_ratings(table)["participant"].to_list() == ["a"]

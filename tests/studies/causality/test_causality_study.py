@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from felicity.humans import build_lists, read_study
-from felicity.run import Model, open_model
+from felicity.run import Model, open_model, read_record, write_record
 from felicity.studies.causality import read_causality, read_stimuli_set
 from tests.conftest import Answer, make_tiny_model
 from tests.studies.causality.test_causality_parts import write_design
@@ -87,6 +87,8 @@ def test_a_sample_becomes_a_study_and_its_ratings_are_analysed(
     table.write_parquet(path)
     study = tmp_path / "study"
     options = ("--verbs", 1, "--bins", 2, "--pairs", 2, "--lists", 2, "--json")
+    assert cli("causality", "sample", finished, "-o", study, *options).code == 2
+    seal_again(finished)
     said = cli("causality", "sample", finished, "-o", study, *options)
     assert said.code == 0, said.err
     assert json.loads(said.out)["balance"]["n"] == 8
@@ -136,15 +138,21 @@ def _add_model(study: Path, name: str) -> None:
     table.with_columns(-pl.col("subject_preference")).write_parquet(
         study / "models" / name / "preference.parquet"
     )
-    record = json.loads((study / "study.json").read_text(encoding="utf-8"))
-    record["models"].append(name)
-    (study / "study.json").write_text(json.dumps(record), encoding="utf-8")
+    record = read_record(study)
+    write_record(study, record | {"models": [*record["models"], name]}, record["digests"])
+    seal_again(study)
+
+
+def seal_again(study: Path) -> None:
+    """Call what a test has written into a study the study's own."""
+    kept = [str(path.relative_to(study)) for path in study.rglob("*.parquet")]
+    write_record(study, read_record(study), kept)
 
 
 def test_what_is_no_study_is_refused(cli: Cli, tmp_path: Path) -> None:
     said = cli("causality", "report", tmp_path)
     assert said.code == 2
-    assert "holds no study" in said.err
+    assert "has no study" in said.err
     said = cli("causality", "run", "starter", "-o", tmp_path / "x")
     assert said.code == 2
     assert "no verbs with their bias" in said.err
@@ -212,3 +220,78 @@ def test_continuations_are_those_of_transformers_generate_on_100_prompts(
             assert "." not in before
         else:
             assert "." not in text
+
+
+def spoil(path: Path) -> bytes:
+    """Change one bit in the middle of a file; gives what it was."""
+    whole = path.read_bytes()
+    content = bytearray(whole)
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+    return whole
+
+
+def test_a_damaged_study_is_refused_and_running_it_again_heals_it(
+    finished: Path, small_model: Path, cli: Cli, tmp_path: Path
+) -> None:
+    reads = [
+        ("causality", "report", finished),
+        ("causality", "sample", finished, "-o", tmp_path / "sampled", "--lists", 1),
+    ]
+    for name in ("stimuli.parquet", "models/tiny-gpt2/preference.parquet"):
+        whole = spoil(finished / name)
+        for line in reads:
+            told = cli(*line)
+            assert told.code == 2, (name, line)
+            assert f"{finished / name} was changed since the study wrote it" in told.err
+        (finished / name).write_bytes(whole)
+    continuations = finished / "models" / "tiny-gpt2" / "continuations.parquet"
+    whole = spoil(continuations)
+    assert cli(*reads[1]).code == 2
+    assert "was changed" not in cli(*reads[1], "--anyway").err
+    design = tmp_path / "own.toml"
+    again = cli("causality", "run", design, "-m", small_model, "-o", finished, "--tokens", 44, "--quiet")
+    assert again.code == 0, again.err
+    assert pl.read_parquet(continuations).equals(pl.read_parquet(whole))
+    assert cli(*reads[0]).code == 0
+    (finished / "study.json").write_text("[" * 20_000)
+    assert "is not JSON" in cli(*reads[0]).err
+
+
+def test_another_model_does_not_vouch_for_damaged_files_of_the_first(
+    finished: Path, cli: Cli, tmp_path: Path
+) -> None:
+    spoil(finished / "models" / "tiny-gpt2" / "preference.parquet")
+    other = make_tiny_model(tmp_path / "other", seed=3, window=256)
+    line = ("causality", "run", tmp_path / "own.toml", "-m", other, "-o", finished, "--tokens", 44, "--quiet")
+    told = cli(*line)
+    assert told.code == 2
+    assert "preference.parquet was changed" in told.err
+
+
+def test_the_report_of_a_study_is_written_again_from_its_folder(finished: Path, cli: Cli) -> None:
+    record = json.loads((finished / "study.json").read_text(encoding="utf-8"))
+    assert {"study", "felicity", "created", "command", "models"} <= set(record)
+    before = (finished / "report.html").read_bytes()
+    (finished / "report.html").unlink()
+    assert cli("report", finished).code == 0
+    assert (finished / "report.html").read_bytes() == before
+
+
+def test_two_models_of_one_name_are_refused_before_either_is_scored(cli: Cli, tmp_path: Path) -> None:
+    models = [make_tiny_model(tmp_path / place / "same", seed=1) for place in ("a", "b")]
+    design = write_design(tmp_path)
+    said = cli("causality", "run", design, "-m", models[0], "-m", models[1], "-o", tmp_path / "run", "-q")
+    assert said.code == 2
+    assert "Two models are called 'same'" in said.err
+    assert not (tmp_path / "run" / "models").exists()
+
+
+def test_a_policy_field_that_a_model_does_not_use_is_refused(
+    cli: Cli, small_model: Path, tmp_path: Path
+) -> None:
+    design = write_design(tmp_path)
+    asked = ("-m", small_model, "-o", tmp_path / "run", "--policy", "pll=original", "-q")
+    said = cli("causality", "run", design, *asked)
+    assert said.code == 2
+    assert "does not use --policy pll" in said.err

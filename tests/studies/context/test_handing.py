@@ -187,7 +187,7 @@ def test_options_that_decide_contexts_do_not_go_with_contexts_that_are_given(
 def test_two_models_of_one_name_are_refused_before_either_is_scored(tmp_path: Path) -> None:
     models = [make_tiny_model(tmp_path / place / "same", seed=1) for place in ("a", "b")]
     planned = plan(tmp_path / "one", write_pairs(tmp_path / "pairs.csv"))
-    with pytest.raises(BadInput, match="have the name 'same'"):
+    with pytest.raises(BadInput, match="are called 'same'"):
         run_study(
             planned,
             [lambda model=model: fe.model(str(model), cache=False) for model in models],

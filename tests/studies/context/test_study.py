@@ -120,7 +120,11 @@ def test_a_study_broken_off_goes_on_and_ends_the_same(
     begun: list[int] = []
     planned = plan_in(tmp_path, setting, lambda: pytest.fail("contexts are drawn once"))  # type: ignore[arg-type,return-value]
     again = run_study(
-        planned, models, tmp_path, progress=lambda _: lambda suite, now, total: begun.append(now)
+        planned,
+        models,
+        tmp_path,
+        progress=lambda _: lambda suite, now, total: begun.append(now),
+        report=False,
     )
     assert again.judgements.equals(done.judgements)
     assert again.findings.curves.equals(done.findings.curves)

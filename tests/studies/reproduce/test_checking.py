@@ -48,8 +48,8 @@ def check(path: Path, **options: object) -> Checked:
         ("lau2020", {"all claims": {"holds": 19}}),
         ("huynh2022", {"all claims": {"holds": 45, "does not hold": 1}}),
         pytest.param("ueda2024", {"all claims": {"holds": 22}}, marks=pytest.mark.slow),
-        ("sinha2023", {"all claims": {"holds": 7, "not run": 3}}),
-        ("blimp", {"all claims": {"holds": 55, "does not hold": 13}}),
+        pytest.param("sinha2023", {"all claims": {"holds": 7, "not run": 3}}, marks=pytest.mark.slow),
+        pytest.param("blimp", {"all claims": {"holds": 55, "does not hold": 13}}, marks=pytest.mark.slow),
         ("syntaxgym", {"all claims": {"holds": 7, "not run": 1}}),
         ("crows_pairs", {"all claims": {"holds": 10, "not run": 3}}),
         pytest.param(

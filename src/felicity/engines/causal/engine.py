@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,14 @@ from felicity.engines.causal.batch_check import (
 )
 from felicity.engines.causal.fill import encode_prompt, fill_next, score_next
 from felicity.engines.causal.forward import LENGTH_DEPENDENT_ROPE, score_trie
+from felicity.engines.causal.llama import (
+    HALF,
+    MOST_PARAMETERS,
+    Config,
+    Llama,
+    load_llama,
+    read_llama_config,
+)
 from felicity.engines.causal.self_check import Check, check_tree, recall_check
 from felicity.engines.causal.trie import Shape
 from felicity.engines.runtime import (
@@ -30,6 +38,7 @@ from felicity.engines.runtime import (
     TokenScorer,
     build_info,
     build_tokens,
+    choose_device,
     count_logit_rows,
     find_limits,
     free_logits_buffer,
@@ -91,13 +100,53 @@ class CausalEngine:
             "weights": self._info.weights,
             "tokenizer": self._info.tokenizer,
             "window": self.encoder.window,
-            "device": [str(self.model.device.type), self._compute.device_map],
+            "device": [self._device, self._compute.device_map],
             "dtype": self._compute.dtype,
             "versions": versions("torch", "transformers", "felicity"),
         }
-        return recall_check(self.model, key) or check_tree(
-            self.model, self.encoder.tokenizer, window=self.encoder.window, dtype=self._compute.dtype, key=key
+        known = recall_check(self._load, key)
+        if known is not None:
+            return known
+        found = check_tree(
+            self.model,
+            self.encoder.tokenizer,
+            window=self.encoder.window,
+            dtype=self._compute.dtype,
+            key=key,
+            load_own=partial(self._load, True) if self._llama else None,
         )
+        if found.tree and isinstance(found.tree.model, Llama):
+            # One copy of the weights is enough until something else than scores is asked for.
+            del self.model
+        return found
+
+    def _load(self, own: bool) -> Any:
+        """The model as transformers computes it, or as felicity does."""
+        if not own:
+            return self.model
+        if self._llama is None:
+            raise ValueError("this model needs transformers")
+        return load_llama(self._source.folder, self._llama, name=self._source.name, dtype=self._compute.dtype)
+
+    @cached_property
+    def _llama(self) -> Config | None:
+        """The configuration of a model that felicity can compute by itself on this device."""
+        if self._compute.device_map or self._device != "cpu":
+            return None
+        return self._llama_config
+
+    @cached_property
+    def _llama_config(self) -> Config | None:
+        if self._description.parameters > MOST_PARAMETERS:
+            return None
+        return read_llama_config(self._source.folder)
+
+    @cached_property
+    def _device(self) -> str:
+        """The kind of device that the model is on."""
+        if self._compute.device_map:
+            return str(self.model.device.type)
+        return choose_device(self._compute.device).partition(":")[0]
 
     @property
     def info(self) -> EngineInfo:
@@ -124,7 +173,9 @@ class CausalEngine:
         )
 
     def _scoring_version(self) -> int:
-        """2 for models whose stored scores of version 1 depended on the batch."""
+        """2 for models whose stored scores of version 1 depended on the batch or were less precise."""
+        if self._compute.dtype in HALF and self._llama_config:
+            return 2
         config = read_config(self._source.folder)
         rope = [config.get(name) for name in ("rope_parameters", "rope_scaling")]
         turned = any(kind in str(part) for part in rope for kind in LENGTH_DEPENDENT_ROPE)
@@ -155,13 +206,15 @@ class CausalEngine:
                     refuse_no_number(records["logprob"], name=self._source.name)
                     yield build_tokens(encoded, sequences, records, self.encoder.tokenizer)
             finally:
-                free_logits_buffer(self.model)
+                free_logits_buffer(self.check.tree.model if self.check.tree else self.model)
 
     def _score(
         self, encoded: Encoded, finished: np.ndarray, scorer: TokenScorer
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        if self.check.tree:
-            yield from score_trie(self.check.tree, encoded, finished, self._shape, scorer)
+        if tree := self.check.tree:
+            most = count_logit_rows(tree.model)
+            shape = Shape(batch=min(Shape.batch, most), window=min(Shape.window, most))
+            yield from score_trie(tree, encoded, finished, shape, scorer)
             return
         budget = limit_batch_tokens(self.model)
         for batch in batch_texts(encoded.lengths, budget=budget, limit=self._batch_limit):
@@ -179,11 +232,6 @@ class CausalEngine:
     @cached_property
     def _word_begins(self) -> np.ndarray:
         return find_word_begins(self.encoder.tokenizer, name=self._source.name)
-
-    @cached_property
-    def _shape(self) -> Shape:
-        most = count_logit_rows(self.model)
-        return Shape(batch=min(Shape.batch, most), window=min(Shape.window, most))
 
     def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
         """Rows of FILLERS: the k most probable tokens after the text before each frame's blank."""

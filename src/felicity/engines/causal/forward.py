@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from felicity.engines.causal.llama import Llama
 from felicity.engines.causal.trie import Shape, Span, Trie, build_trie, plan_units
 from felicity.engines.runtime import TokenScorer, compute_logits
 from felicity.engines.tokenizing import Encoded
@@ -98,9 +99,7 @@ class TreeModel:
 
         The KV cache keeps only the ancestors of the next pass's first node.
         """
-        from transformers import DynamicCache
-
-        cache = DynamicCache()
+        cache = _new_cache(self.model)
         kept = np.empty(0, dtype=np.int64)
         parts = np.array_split(span.nodes, span.passes)
         first = 0
@@ -157,6 +156,15 @@ def build_attention_pattern(trie: Trie, nodes: np.ndarray, keys: np.ndarray) -> 
     row, column = np.nonzero(nodes < 0)
     seen[row, column, column] = True
     return np.asarray(seen)
+
+
+def _new_cache(model: Any) -> Any:
+    """An empty KV cache of the kind that the model takes."""
+    if isinstance(model, Llama):
+        return model.new_cache()
+    from transformers import DynamicCache
+
+    return DynamicCache()
 
 
 def _keep(cache: Any, stay: np.ndarray) -> None:

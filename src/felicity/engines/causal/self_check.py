@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from felicity.core.errors import FelicityError
 from felicity.core.memo import recall, remember
 from felicity.engines.causal.forward import TreeModel, score_trie
 from felicity.engines.causal.trie import Shape
@@ -16,7 +17,9 @@ from felicity.engines.tokenizing import Encoded
 GELU_VARIANTS = ("NewGELUActivation", "FastGELUActivation")
 KIND = "checks"
 # Raised whenever the check, the trie or the sentences change, so that old results are not believed.
-CHECK = 1
+CHECK = 2
+# Here felicity's own forward pass must give the numbers of transformers to the bit.
+EXACT = ("float32", "float64")
 # Nats per token by which the two ways of scoring may differ through rounding.
 TOLERANCE = {"float64": 1e-5, "float32": 1e-4, "float16": 0.1, "bfloat16": 0.6}
 # Small enough for the few tokens of the check to need several rows, passes and trunks.
@@ -63,7 +66,10 @@ def fuse_activations(model: Any) -> Callable[[], None]:
 
 @dataclass(frozen=True)
 class Check:
-    """How a model will be scored: `tree` if the trie works for it, and the reason."""
+    """How a model will be scored: `tree` if the trie works for it, and the reason.
+
+    The model of the tree is transformers', or felicity's own forward pass where that was found equal.
+    """
 
     tree: TreeModel | None
     note: str
@@ -74,28 +80,40 @@ class Check:
         return "trie" if self.tree else "plain"
 
 
-def recall_check(model: Any, key: dict[str, Any]) -> Check | None:
-    """The result of the same check of the same weights under the same versions; None if it is unknown."""
+def recall_check(load: Callable[[bool], Any], key: dict[str, Any]) -> Check | None:
+    """The result of the same check of the same weights under the same versions; None if it is unknown.
+
+    load: loads the model, with felicity's own forward pass if True.
+    """
     known = recall(KIND, key | {"check": CHECK})
     if known is None or not isinstance(known.get("note"), str):
         return None
     if not known.get("trie"):
         return Check(None, known["note"])
+    own = bool(known.get("own"))
     try:
+        model = load(own)
         tree = TreeModel.wrap(model)
     except REFUSALS:
         return None
-    fuse_activations(model)
+    if not own:
+        fuse_activations(model)
     return Check(tree, known["note"])
 
 
 def check_tree(
-    model: Any, tokenizer: Any, *, window: int, dtype: str, key: dict[str, Any] | None = None
+    model: Any,
+    tokenizer: Any,
+    *,
+    window: int,
+    dtype: str,
+    key: dict[str, Any] | None = None,
+    load_own: Callable[[], Any] | None = None,
 ) -> Check:
     """Score a few sentences both ways, one of them longer than the model's attention window.
 
     With a `key`, the result is remembered under it; an error, which may be temporary (no memory left), is
-    not.
+    not. `load_own` loads felicity's own forward pass of the model, which is used if its numbers are right.
     """
     restore: Callable[[], None] = no_change
     try:
@@ -103,23 +121,52 @@ def check_tree(
         encoded = build_sample(tokenizer, window=window, attention_window=_longest_attention_window(tree))
         plain = score_in_batches(model, encoded)
         restore = fuse_activations(model)
-        found = np.full_like(plain, np.nan)
-        nothing = np.zeros(len(encoded), dtype=bool)
-        for sequences, records in score_trie(tree, encoded, nothing, SHAPE, TokenScorer()):
-            found[encoded.places(sequences, encoded.wanted)] = records["logprob"]
+        found = _score_tree(tree, encoded)
     except REFUSALS as error:
         restore()
         reason = " ".join(str(error).split())[:120]
         return Check(None, f"the model takes no tree mask ({type(error).__name__}: {reason})")
-    difference = float(np.max(np.abs(found - plain)[encoded.wanted], initial=0.0))
-    if difference <= TOLERANCE[dtype]:
-        check = Check(tree, f"trie and plain numbers agree within {difference:.1g} nats")
-    else:
+    difference = _compare(found, plain, encoded)
+    if difference > TOLERANCE[dtype]:
         restore()
         check = Check(None, f"trie and plain numbers differ by {difference:.2g} nats")
+    else:
+        check = Check(tree, f"trie and plain numbers agree within {difference:.1g} nats")
+    own = _check_own(load_own, found, encoded, dtype) if check.tree and load_own else None
+    if own is not None:
+        check = replace(check, tree=own, note=f"{check.note}; computed without transformers")
     if key is not None:
-        remember(KIND, key | {"check": CHECK}, {"trie": check.tree is not None, "note": check.note})
+        fact = {"trie": check.tree is not None, "own": own is not None, "note": check.note}
+        remember(KIND, key | {"check": CHECK}, fact)
     return check
+
+
+def _check_own(
+    load_own: Callable[[], Any], expected: np.ndarray, encoded: Encoded, dtype: str
+) -> TreeModel | None:
+    """felicity's own forward pass, if it gives the expected numbers; None if not."""
+    try:
+        tree = TreeModel.wrap(load_own())
+        found = _score_tree(tree, encoded)
+    except (*REFUSALS, FelicityError):
+        # transformers has loaded the model, and may know an arrangement of weights that felicity does not.
+        return None
+    allowed = 0.0 if dtype in EXACT else TOLERANCE[dtype]
+    return tree if _compare(found, expected, encoded) <= allowed else None
+
+
+def _score_tree(tree: TreeModel, encoded: Encoded) -> np.ndarray:
+    """The log-probability of every wanted token over a trie; NaN for the others."""
+    values = np.full(len(encoded.ids), np.nan, dtype=np.float32)
+    nothing = np.zeros(len(encoded), dtype=bool)
+    for sequences, records in score_trie(tree, encoded, nothing, SHAPE, TokenScorer()):
+        values[encoded.places(sequences, encoded.wanted)] = records["logprob"]
+    return values
+
+
+def _compare(one: np.ndarray, other: np.ndarray, encoded: Encoded) -> float:
+    """The largest difference of wanted tokens, in nats."""
+    return float(np.max(np.abs(one - other)[encoded.wanted], initial=0.0))
 
 
 def no_change() -> None:

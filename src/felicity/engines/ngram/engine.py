@@ -1,6 +1,5 @@
 """n-gram models: log p(word | the few words before it)."""
 
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -28,13 +27,12 @@ from felicity.engines.words import (
     UNKNOWN,
     WordList,
     WordTokenizer,
+    build_word_encoder,
+    describe_word_model,
     encode_words,
-    fingerprint_words,
     is_kenlm,
     mark_boundaries,
-    record_casing,
     refuse_extras,
-    resolve_policy,
 )
 
 # Scores do not depend on other prompts; this is the rounding of stored values.
@@ -70,29 +68,23 @@ class NgramEngine:
         tokenizer = load_ngram_tokenizer(self._source.folder)
         if isinstance(tokenizer.vocabulary, KenlmModel):
             self.model = tokenizer.vocabulary
-        policy = resolve_policy(self._policy)
-        return Encoder.build(tokenizer, policy, window=sys.maxsize, name=self._source.name)
+        return build_word_encoder(tokenizer, self._policy, name=self._source.name)
 
     @cached_property
     def info(self) -> EngineInfo:
         """What the model is and its settings."""
         digest = cached_digest(self._source.folder)
-        tokenizer = self.encoder.tokenizer
-        return EngineInfo(
+        return describe_word_model(
+            self.encoder,
             name=self._source.name,
             family="ngram",
-            kind="left-to-right",
             weights=digest,
-            tokenizer=fingerprint_words(tokenizer, digest),
-            policy=record_casing(self.encoder.policy, tokenizer).as_dict(),
-            dtype="float32",
+            vocabulary=digest,
             parameters=self._description.parameters,
-            vocabulary=len(tokenizer),
-            window=None,
             noise=NOISE,
             # KenLM looks words up but does not list them, so that no best word can be found.
             can=("score", "more", *(() if is_kenlm(self._source.folder) else ("fill", "generate"))),
-            notes=self._source.details | {"words": tokenizer.splitting},
+            notes=self._source.details | {"words": self.encoder.tokenizer.splitting},
         )
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:

@@ -62,10 +62,7 @@ def train_ngram(
     Raises BadInput if the corpus cannot be read or is too small, FelicityError if `out` cannot be
     written.
     """
-    if not 1 <= order <= HIGHEST_ORDER:
-        raise FelicityError(
-            f"The order of an n-gram model cannot be {order}; give -n a number from 1 to {HIGHEST_ORDER}."
-        )
+    refuse_order(order, "-n")
     if not names_arpa(out.name):
         raise FelicityError(
             f"{out} would not be recognized as an ARPA file; use a name that ends in .arpa or .arpa.gz."
@@ -81,6 +78,18 @@ def train_ngram(
         model = build_model(text.words, tables, smoothed, splitting=splitting, lower=casing == "lower")
         write_part(model, part, packed=out.suffix == ".gz")
     return _report(text, tables, smoothed, model, held)
+
+
+def refuse_order(order: int, option: str) -> None:
+    """Refuse an order that no n-gram model can have, or whose tables would fill the memory.
+
+    Raises FelicityError.
+    """
+    if not 1 <= order <= HIGHEST_ORDER:
+        raise FelicityError(
+            f"The order of an n-gram model cannot be {order}; give {option} a number from 1 to "
+            f"{HIGHEST_ORDER}."
+        )
 
 
 def _report(
@@ -100,6 +109,17 @@ def _report(
         perplexity=measure_perplexity(model, held) if held else None,
         unknown=int((held.ids == UNKNOWN_ID).sum()) if held else None,
     )
+
+
+def compare_perplexity(text: WordCorpus, held: WordCorpus, *, order: int) -> float:
+    """The perplexity on `held` of an n-gram model of `text`, to set another model's beside.
+
+    Raises FelicityError if the order is too high, BadInput if no line is long enough for an n-gram of it.
+    """
+    refuse_order(order, "--ngram")
+    tables = count_ngrams(text, order)
+    model = build_model(text.words, tables, estimate(tables), splitting="space", lower=False)
+    return measure_perplexity(model, held)
 
 
 def measure_perplexity(model: NgramModel, held: WordCorpus) -> float:

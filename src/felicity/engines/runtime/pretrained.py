@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -105,16 +105,16 @@ def load_weights(folder: Path, auto: str, *, name: str, compute: Compute) -> Any
                 f"The files of '{name}' lack {len(missing)} weights ({missing[0]}, ...), which would be "
                 "random; check that the model was trained as a language model."
             )
-        refuse_broken_weights(model, name)
+        refuse_broken_weights(model.named_parameters(), name)
         return model.eval() if compute.device_map else model.eval().to(choose_device(compute.device))
 
 
-def refuse_broken_weights(model: Any, name: str) -> None:
+def refuse_broken_weights(weights: Iterable[tuple[str, Any]], name: str) -> None:
     """Refuse weights that are NaN or infinite: attention may mask them, and the scores be finite but wrong.
 
     Raises NotPossible naming the tensor.
     """
-    for part, weight in model.named_parameters():
+    for part, weight in weights:
         # The minimum and maximum are finite only if all values are, and nothing is copied.
         if weight.is_floating_point() and weight.numel() and weight.device.type != "meta":
             low, high = weight.detach().aminmax()

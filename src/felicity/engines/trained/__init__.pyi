@@ -5,4 +5,5 @@ from .engine import load_trained_tokenizer as load_trained_tokenizer
 from .settings import TopicSettings as TopicSettings
 from .settings import TrainingSettings as TrainingSettings
 from .training import train as train
+from .training_data import Prepared as Prepared
 from .training_data import prepare as prepare

@@ -5,7 +5,6 @@ text: the content words of the context, at most as many as in training; without 
 is zero.
 """
 
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -47,12 +46,11 @@ from felicity.engines.words import (
     UNKNOWN,
     WordList,
     WordTokenizer,
+    build_word_encoder,
+    describe_word_model,
     encode_words,
-    fingerprint_words,
     is_word_model,
     mark_boundaries,
-    record_casing,
-    resolve_policy,
 )
 
 # Positions projected onto the vocabulary at once, so that memory stays bounded.
@@ -136,8 +134,7 @@ class TrainedEngine:
     def encoder(self) -> Encoder:
         """The words of the model under the policy."""
         tokenizer = load_trained_tokenizer(self._source.folder)
-        policy = resolve_policy(self._policy)
-        return Encoder.build(tokenizer, policy, window=sys.maxsize, name=self._source.name)
+        return build_word_encoder(tokenizer, self._policy, name=self._source.name)
 
     @cached_property
     def model(self) -> Any:
@@ -149,19 +146,13 @@ class TrainedEngine:
     def info(self) -> EngineInfo:
         """What the model is and its settings, without its weights."""
         folder = self._source.folder
-        tokenizer = self.encoder.tokenizer
-        vocabulary = cached_digest(folder / VOCABULARY)
-        return EngineInfo(
+        return describe_word_model(
+            self.encoder,
             name=self._source.name,
             family=self.settings.family,
-            kind="left-to-right",
             weights=cached_digest(find_weights(folder)),
-            tokenizer=fingerprint_words(tokenizer, vocabulary),
-            policy=record_casing(self.encoder.policy, tokenizer).as_dict(),
-            dtype="float32",
+            vocabulary=cached_digest(folder / VOCABULARY),
             parameters=self._description.parameters,
-            vocabulary=len(tokenizer),
-            window=None,
             noise=NOISE,
             can=("score", "more", "fill", "generate"),
             notes=self._source.details | self._notes(),

@@ -14,7 +14,7 @@ from felicity.core.ids import fingerprint, hash_file
 from felicity.core.progress import Progress
 from felicity.engines.tokenizing import read_lines, split_sentences
 from felicity.engines.trained.settings import TopicSettings, TrainingSettings
-from felicity.engines.words import SPECIAL, WordCorpus, encode_corpus, mark_lines, read_corpus
+from felicity.engines.words import SPECIAL, UNKNOWN_ID, WordCorpus, encode_corpus, mark_lines, read_corpus
 
 STOPWORDS = "stopwords.txt"
 HEADER_FIELDS = 2
@@ -264,6 +264,17 @@ class Prepared:
     corpus: dict[str, Any]
     key: str
     vectors: np.ndarray | None = None
+
+    @property
+    def corpora(self) -> tuple[WordCorpus, WordCorpus]:
+        """The sequences to train on and to validate, for another kind of model of the same words."""
+        return self._take(self.text), self._take(self.valid)
+
+    def _take(self, text: TrainingText) -> WordCorpus:
+        # A text has no special word besides <unk>: the others mark the ends of its sequences.
+        ids = text.ids[(text.ids >= len(SPECIAL)) | (text.ids == UNKNOWN_ID)]
+        bounds = text.bounds - 2 * np.arange(len(text.bounds))
+        return WordCorpus(ids, bounds, self.table.words, np.bincount(ids, minlength=len(self.table)))
 
 
 def prepare(

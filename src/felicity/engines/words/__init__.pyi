@@ -19,10 +19,9 @@ from .tokenizer import UNKNOWN as UNKNOWN
 from .tokenizer import WordList as WordList
 from .tokenizer import WordSplitting as WordSplitting
 from .tokenizer import WordTokenizer as WordTokenizer
+from .tokenizer import build_word_encoder as build_word_encoder
+from .tokenizer import describe_word_model as describe_word_model
 from .tokenizer import encode_words as encode_words
-from .tokenizer import fingerprint_words as fingerprint_words
 from .tokenizer import join_words as join_words
 from .tokenizer import mark_boundaries as mark_boundaries
-from .tokenizer import record_casing as record_casing
 from .tokenizer import refuse_extras as refuse_extras
-from .tokenizer import resolve_policy as resolve_policy

@@ -1,6 +1,7 @@
 """A tokenizer of whole words with character offsets, and what is done with unknown words."""
 
 import re
+import sys
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import polars as pl
 
-from felicity.core.engine import TokenExtras
+from felicity.core.engine import EngineInfo, TokenExtras
 from felicity.core.errors import NotPossible
 from felicity.core.ids import fingerprint
 from felicity.core.policy import Policy
@@ -172,11 +173,6 @@ class WordTokenizer:
         return self.vocabulary.find(self._cased(word)) is not None
 
 
-def fingerprint_words(tokenizer: WordTokenizer, vocabulary: str) -> str:
-    """Digest of all that decides how a text is split; `vocabulary` is a digest of the words."""
-    return fingerprint(["words", tokenizer.splitting, tokenizer.lower, vocabulary])
-
-
 class _Known:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -185,14 +181,29 @@ class _Known:
         return isinstance(word, str) and self._vocabulary.find(word) is not None
 
 
-def resolve_policy(policy: Policy) -> Policy:
-    """The policy with `unknown` resolved."""
-    return policy.replace(unknown="score") if policy.unknown == "auto" else policy
+def build_word_encoder(tokenizer: WordTokenizer, policy: Policy, *, name: str) -> Encoder:
+    """The words of a model under the policy, with `unknown` resolved; the window has no end."""
+    resolved = policy.replace(unknown="score") if policy.unknown == "auto" else policy
+    return Encoder.build(tokenizer, resolved, window=sys.maxsize, name=name)
 
 
-def record_casing(policy: Policy, tokenizer: WordTokenizer) -> Policy:
-    """The policy as it takes effect: a model trained on lower-cased text lower-cases everything."""
-    return policy.replace(casing="lower") if tokenizer.lower else policy
+def describe_word_model(
+    encoder: Encoder, *, vocabulary: str, notes: dict[str, Any], **known: Any
+) -> EngineInfo:
+    """What a word model is and its settings; `vocabulary` is a digest of its words."""
+    tokenizer = encoder.tokenizer
+    # A model trained on lower-cased text lower-cases everything.
+    policy = encoder.policy.replace(casing="lower") if tokenizer.lower else encoder.policy
+    return EngineInfo(
+        kind="left-to-right",
+        tokenizer=fingerprint(["words", tokenizer.splitting, tokenizer.lower, vocabulary]),
+        policy=policy.as_dict(),
+        dtype="float32",
+        vocabulary=len(tokenizer),
+        window=None,
+        notes=notes,
+        **known,
+    )
 
 
 def encode_words(encoder: Encoder, prompts: pl.DataFrame, *, name: str) -> Encoded:

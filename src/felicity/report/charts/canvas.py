@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -37,10 +38,14 @@ HEADER = re.compile(r"<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>")
 BACKGROUND = re.compile(r"^(<svg [^>]*>)<rect [^>]*/>")
 FONTS = re.compile(r' font-family="[^"]*"')
 EMPTY_PATHS = re.compile(r'<path [^>]*d=""[^>]*/>|<path class="background"[^>]*d="M0,0h0v0h0Z"[^>]*/>')
-# A mark with a description becomes one whose description is shown on hover.
-DESCRIBED = re.compile(
-    r'<path aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="circle" ([^>]*)/>'
+# A dot, which Vega draws as a path of two arcs; a scatter plot has thousands, so they are written as circles.
+# A description is shown on hover.
+DOT = re.compile(
+    r'<path (?:aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="circle" )?'
+    r'transform="translate\(([-\d.]+),([-\d.]+)\)" '
+    r'd="M([\d.]+),0A\4,\4,0,1,1,-\4,0A\4,\4,0,1,1,\4,0"([^>]*)/>'
 )
+STROKE_WIDTH = re.compile(r' stroke-width="[^"]*"')
 TITLE_HEIGHT = 62.0
 EDGE = 24.0
 
@@ -81,15 +86,25 @@ def convert_svg(svg: str, ending: str) -> bytes:
 
 
 def draw_inline(spec: Spec, *, label: str, kind: str) -> str:
-    """A specification as an SVG element that takes its font and colours from the page."""
+    """A specification as an SVG element that takes its font and colours from the page.
+
+    Descriptions are shown on hover, except in the narrow figure: phones have no pointer.
+    """
     svg = BACKGROUND.sub(r"\1", draw_svg(spec))
     opening = f'<svg class="figure {kind}" role="img" aria-label="{escape(label)}"'
     svg = HEADER.sub(lambda found: f"{opening} {found[1]}>", svg, count=1)
     svg = EMPTY_PATHS.sub("", FONTS.sub("", svg))
-    svg = DESCRIBED.sub(r"<path \2><title>\1</title></path>", svg)
+    svg = DOT.sub(partial(_write_circle, named=kind != "narrow"), svg)
     for role, colour in LIGHT.items():
         svg = svg.replace(f'"{colour}"', f'"var(--{role})"')
     return svg
+
+
+def _write_circle(found: re.Match[str], *, named: bool) -> str:
+    x, y, radius = (f"{float(number):.5g}" for number in found.groups()[1:4])
+    look = found[5] if " stroke=" in found[5] else STROKE_WIDTH.sub("", found[5])
+    opening = f'<circle cx="{x}" cy="{y}" r="{radius}"{look}'
+    return f"{opening}><title>{found[1]}</title></circle>" if named and found[1] else f"{opening}/>"
 
 
 CONFIG: Spec = {

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import log
 
 import numpy as np
 import polars as pl
@@ -13,11 +12,11 @@ from felicity.core.errors import BadInput
 from felicity.stats.frames import Codes, Frame, Vector, as_polars, one_thread
 from felicity.stats.mixed.binomial_response import BinomialResponse, log_coefficients
 from felicity.stats.mixed.coding import Coder, Contrast
-from felicity.stats.mixed.fitted import FittedModel, is_singular, modes_table, nakagawa_r2, variance_table
+from felicity.stats.mixed.fitted import FittedModel, assemble_fit
 from felicity.stats.mixed.formula import Formula, parse_formula
 from felicity.stats.mixed.formula_grammar import ROWWISE, Call, Name, column_name, parse_terms, walk
 from felicity.stats.mixed.laplace_criterion import LaplaceCriterion, LaplacePoint
-from felicity.stats.mixed.linear import SLOPE_LEFT, fit_notes, fixed_table
+from felicity.stats.mixed.linear import fixed_table
 from felicity.stats.mixed.model_frame import ModelFrame, build_model_frame, read_counts
 from felicity.stats.mixed.optimum import find_minimum
 
@@ -181,44 +180,25 @@ def _describe(
     slope: float,
     level: float,
 ) -> FittedModel:
-    effects = data.effects
-    modes = point.elimination.times_factor(point.u)[:, 0]
-    theta = effects.with_positive_diagonal(theta)
-    singular = is_singular(effects, theta)
-    random, correlations = variance_table(effects, theta, None)
-    marginal, conditional = nakagawa_r2(data.x @ beta, effects, theta, None, cells.rows)
-    count = len(beta) + effects.n_theta
     fitted = expit(data.x @ beta + point.random)[cells.cell]
-    n = len(cells.cell)
-    return FittedModel(
-        formula=str(data.formula),
+    return assemble_fit(
+        data,
         family="binomial",
+        link="logit",
         method="Laplace",
         level=level,
-        n=n,
-        groups={block.group: len(block.levels) for block in effects.blocks},
+        n=len(cells.cell),
+        weights=cells.rows,
         fixed=fixed_table(data.names, beta, vcov, None, level),
-        random=random,
-        correlations=correlations,
-        modes=modes_table(effects, modes),
-        criterion=deviance,
-        log_likelihood=-deviance / 2.0,
-        n_parameters=count,
-        aic=deviance + 2.0 * count,
-        bic=deviance + log(n) * count,
-        singular=singular,
-        sigma=None,
-        r2_marginal=marginal,
-        r2_conditional=conditional,
+        theta=data.effects.with_positive_diagonal(theta),
+        modes=point.elimination.times_factor(point.u)[:, 0],
+        predictor=data.x @ beta,
+        deviance=deviance,
+        slope=slope,
         fitted=fitted,
         residuals=deviance_residuals(*counts, fitted),
         vcov=vcov,
-        theta=theta,
-        frame=data,
         core=point,
-        notes=fit_notes(singular, slope),
-        link="logit",
-        converged=slope <= SLOPE_LEFT,
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import log
 from typing import Literal
 
 import numpy as np
@@ -13,11 +12,11 @@ from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, level
 from felicity.stats.mixed.binomial import refuse_ordinal_separation
 from felicity.stats.mixed.coding import Coder, Contrast
 from felicity.stats.mixed.cumulative_response import LINKS, CumulativeResponse, CumulativeRows
-from felicity.stats.mixed.fitted import FittedModel, is_singular, modes_table, nakagawa_r2, variance_table
+from felicity.stats.mixed.fitted import FittedModel, assemble_fit
 from felicity.stats.mixed.formula import Formula, parse_formula
 from felicity.stats.mixed.formula_grammar import Call, Name, column_name, parse_value
 from felicity.stats.mixed.laplace_criterion import LaplaceCriterion
-from felicity.stats.mixed.linear import SLOPE_LEFT, fit_notes, fixed_table
+from felicity.stats.mixed.linear import fixed_table
 from felicity.stats.mixed.model_frame import ModelFrame, build_model_frame
 from felicity.stats.mixed.optimum import find_minimum
 
@@ -117,8 +116,8 @@ def _check_ordered(series: pl.Series, expression: str) -> None:
     odd = values[values != np.round(values)]
     if len(odd):
         raise BadInput(
-            f"The response '{expression}' holds {odd[0]:g}; a cumulative model needs single answers as whole "
-            f"numbers, not means (for a scale with half points, double it)."
+            f"The response '{expression}' contains {odd[0]:g}; a cumulative model needs single answers as "
+            f"whole numbers, not means (for a scale with half points, double it)."
         )
 
 
@@ -186,49 +185,30 @@ def _describe(
     slope: float,
     level: float,
 ) -> FittedModel:
-    effects, response = data.effects, criterion.response
+    response = criterion.response
     if not isinstance(response, CumulativeResponse):
         raise TypeError("A cumulative model needs a cumulative response.")
     theta, gamma = criterion.split(parameters)
     point = criterion.at(parameters, slopes=False)
     rows, k = response.at(gamma), response.n_thresholds
     estimates = response.natural(response.inner(gamma))
-    modes = point.elimination.times_factor(point.u)[:, 0]
-    theta = effects.with_positive_diagonal(theta)
-    singular = is_singular(effects, theta)
-    random, correlations = variance_table(effects, theta, None)
-    marginal, conditional = nakagawa_r2(
-        data.x @ estimates[k:], effects, theta, None, latent=response.link.variance
-    )
-    count = len(estimates) + effects.n_theta
-    return FittedModel(
-        formula=str(data.formula),
+    return assemble_fit(
+        data,
         family="cumulative",
         link=response.link.name,
         method="Laplace",
         level=level,
-        n=data.n,
-        groups={block.group: len(block.levels) for block in effects.blocks},
         fixed=fixed_table(data.names, estimates[k:], vcov[k:, k:], None, level),
         thresholds=threshold_table(answers.boundaries, estimates[:k], vcov[:k, :k]),
-        random=random,
-        correlations=correlations,
-        modes=modes_table(effects, modes),
-        criterion=point.deviance,
-        log_likelihood=-point.deviance / 2.0,
-        n_parameters=count,
-        aic=point.deviance + 2.0 * count,
-        bic=point.deviance + log(data.n) * count,
-        singular=singular,
-        sigma=None,
-        r2_marginal=marginal,
-        r2_conditional=conditional,
+        theta=data.effects.with_positive_diagonal(theta),
+        modes=point.elimination.times_factor(point.u)[:, 0],
+        predictor=data.x @ estimates[k:],
+        latent=response.link.variance,
+        deviance=point.deviance,
+        slope=slope,
         fitted=np.exp(rows.log_probabilities(point.random)),
         residuals=ordinal_residuals(rows, point.random),
         vcov=vcov[k:, k:],
-        theta=theta,
-        frame=data,
         core=point,
-        notes=(*fit_notes(singular, slope), *answers.notes),
-        converged=slope <= SLOPE_LEFT,
+        notes=answers.notes,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite, pi
+from math import isfinite, log, pi
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from felicity.stats.mixed.random_effects import Block, RandomEffects
 from felicity.stats.wording import say_df, say_number, say_p, say_share
 
 SINGULAR_BELOW = 1e-4
+SLOPE_LEFT = 1e-2
 LOGIT_VARIANCE = pi**2 / 3.0
 KINDS = {
     "gaussian": "linear mixed model",
@@ -192,6 +193,66 @@ class FittedModel:
         if self.thresholds is None:
             del values["thresholds"]
         return dict(finite(values))
+
+
+def assemble_fit(
+    data: ModelFrame,
+    *,
+    theta: Vector,
+    modes: Vector,
+    predictor: Vector,
+    deviance: float,
+    slope: float,
+    sigma: float | None = None,
+    n: int | None = None,
+    weights: Vector | None = None,
+    latent: float = LOGIT_VARIANCE,
+    notes: tuple[str, ...] = (),
+    **known: Any,
+) -> FittedModel:
+    """A fit of any family, with what all of them derive from their optimum.
+
+    predictor: what the fixed effects predict, on the scale of the link. slope: what the optimizer left. n,
+    weights: how many rows there were, and how many each value stands for, if rows were merged.
+    """
+    effects = data.effects
+    rows = data.n if n is None else n
+    singular = is_singular(effects, theta)
+    random, correlations = variance_table(effects, theta, sigma)
+    marginal, conditional = nakagawa_r2(predictor, effects, theta, sigma, weights, latent=latent)
+    count = data.x.shape[1] + len(known.get("thresholds", ())) + effects.n_theta + (sigma is not None)
+    return FittedModel(
+        formula=str(data.formula),
+        n=rows,
+        groups={block.group: len(block.levels) for block in effects.blocks},
+        random=random,
+        correlations=correlations,
+        modes=modes_table(effects, modes),
+        criterion=deviance,
+        log_likelihood=-deviance / 2.0,
+        n_parameters=count,
+        aic=deviance + 2.0 * count,
+        bic=deviance + log(rows) * count,
+        singular=singular,
+        sigma=sigma,
+        r2_marginal=marginal,
+        r2_conditional=conditional,
+        theta=theta,
+        frame=data,
+        notes=(*_fit_notes(singular, slope), *notes),
+        converged=slope <= SLOPE_LEFT,
+        **known,
+    )
+
+
+def _fit_notes(singular: bool, slope: float) -> tuple[str, ...]:
+    """What a reader must know of a fit."""
+    notes = []
+    if singular:
+        notes.append("The fit is singular: a variance is 0 or a correlation 1; simplify the random part.")
+    if slope > SLOPE_LEFT:
+        notes.append(f"The optimizer stopped with a slope of {slope:.2g} left; treat the numbers with care.")
+    return tuple(notes)
 
 
 def finite(value: Any) -> Any:

@@ -137,7 +137,7 @@ def _separate(left: str) -> list[str]:
     """The independent terms of `(left || group)`, as lme4 splits them."""
     terms = expand_terms(left)
     if not terms:
-        raise BadInput(f"The random effects '{left}' are none; write (1 | group) for intercepts.")
+        raise BadInput(f"'{left}' names no random effect; write (1 | group) for intercepts.")
     return ["1" if term == "1" else f"0 + {term}" for term in terms]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isclose, log, sqrt
+from math import isclose, sqrt
 
 import numpy as np
 import polars as pl
@@ -11,14 +11,13 @@ from scipy import stats
 from felicity.core.errors import BadInput
 from felicity.stats.frames import Frame, Vector, one_thread
 from felicity.stats.mixed.coding import Contrast
-from felicity.stats.mixed.fitted import FittedModel, is_singular, modes_table, nakagawa_r2, variance_table
+from felicity.stats.mixed.fitted import FittedModel, assemble_fit
 from felicity.stats.mixed.formula import Formula
 from felicity.stats.mixed.linear_criterion import LinearCriterion, LinearPoint
 from felicity.stats.mixed.model_frame import ModelFrame, build_model_frame
 from felicity.stats.mixed.optimum import difference_hessian, find_minimum
 
 FLAT_BELOW = 1e-8
-SLOPE_LEFT = 1e-2
 EXACT_BELOW = 1e-10
 
 
@@ -123,8 +122,7 @@ def fit_linear_frame(data: ModelFrame, *, reml: bool, level: float = 0.95) -> Fi
     optimum = find_minimum(criterion.value_and_gradient, data.effects.start)
     theta = data.effects.with_positive_diagonal(optimum.x)
     point = criterion.at(theta)
-    singular = is_singular(data.effects, theta)
-    return _describe(data, point, singular, optimum.gradient, level)
+    return _describe(data, point, optimum.gradient, level)
 
 
 def fixed_table(
@@ -156,54 +154,26 @@ def satterthwaite_of(model: FittedModel) -> Satterthwaite:
     return prepare_satterthwaite(point.criterion, point.theta, sqrt(point.sigma2))
 
 
-def fit_notes(singular: bool, slope: float) -> tuple[str, ...]:
-    """What a reader must know of a fit."""
-    notes = []
-    if singular:
-        notes.append("The fit is singular: a variance is 0 or a correlation 1; simplify the random part.")
-    if slope > SLOPE_LEFT:
-        notes.append(f"The optimizer stopped with a slope of {slope:.2g} left; treat the numbers with care.")
-    return tuple(notes)
-
-
-def _describe(
-    data: ModelFrame, point: LinearPoint, singular: bool, slope: float, level: float
-) -> FittedModel:
+def _describe(data: ModelFrame, point: LinearPoint, slope: float, level: float) -> FittedModel:
     criterion, theta, sigma = point.criterion, point.theta, sqrt(point.sigma2)
     tests = prepare_satterthwaite(criterion, theta, sigma)
     dfs = [tests.df(row) for row in np.eye(criterion.p)]
-    random, correlations = variance_table(data.effects, theta, sigma)
-    on_fixed = data.x @ point.beta
-    modes = point.modes
-    fitted = on_fixed + data.effects.spread(modes)
-    marginal, conditional = nakagawa_r2(on_fixed, data.effects, theta, sigma)
-    count = criterion.p + data.effects.n_theta + 1
-    return FittedModel(
-        formula=str(data.formula),
+    predictor = data.x @ point.beta
+    fitted = predictor + data.effects.spread(point.modes)
+    return assemble_fit(
+        data,
         family="gaussian",
         method="REML" if criterion.reml else "ML",
         level=level,
-        n=data.n,
-        groups={block.group: len(block.levels) for block in data.effects.blocks},
         fixed=fixed_table(data.names, point.beta, tests.vcov, dfs, level),
-        random=random,
-        correlations=correlations,
-        modes=modes_table(data.effects, modes),
-        criterion=point.deviance,
-        log_likelihood=-point.deviance / 2.0,
-        n_parameters=count,
-        aic=point.deviance + 2.0 * count,
-        bic=point.deviance + log(data.n) * count,
-        singular=singular,
+        theta=theta,
         sigma=sigma,
-        r2_marginal=marginal,
-        r2_conditional=conditional,
+        modes=point.modes,
+        predictor=predictor,
+        deviance=point.deviance,
+        slope=slope,
         fitted=fitted,
         residuals=data.y - fitted,
         vcov=tests.vcov,
-        theta=theta,
-        frame=data,
         core=point,
-        notes=fit_notes(singular, slope),
-        converged=slope <= SLOPE_LEFT,
     )

@@ -142,7 +142,7 @@ def read_counts(coder: Coder, expression: str) -> tuple[Vector, Vector]:
         if not np.isin(hits, (0.0, 1.0)).all():
             bad = hits[~np.isin(hits, (0.0, 1.0))][0]
             raise BadInput(
-                f"The response '{expression}' holds {bad:g}; a binomial model needs 0 and 1, or "
+                f"The response '{expression}' contains {bad:g}; a binomial model needs 0 and 1, or "
                 f"cbind(hits, misses) (ties have to be dropped or counted as wrong first)."
             )
         misses = 1.0 - hits

@@ -19,12 +19,12 @@ from filelock import FileLock, Timeout
 
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.files import disk_errors, is_alive, read_text, replacing
+from felicity.core.ids import fingerprint
 from felicity.core.progress import Progress
 from felicity.stimuli.extension.forms import FORMS
-from felicity.stimuli.extension.parsing import pair_sentences, split_answer
-from felicity.stimuli.extension.prompts import Prompt, build_prompt
+from felicity.stimuli.extension.prompts import Prompt, build_prompt, pair_sentences, split_answer
 from felicity.stimuli.extension.rules import UNPAIRED, Case, Finding, Seen, check_pair, check_sentence
-from felicity.stimuli.extension.transcript import Answer, Transcript
+from felicity.stimuli.extension.transcript import DIGEST, Answer, Transcript
 from felicity.stimuli.extension.words import WordList
 from felicity.stimuli.items import Pair, build_items, write_items
 from felicity.stimuli.review import PAPER_ROWS, Event, Log, State, replay, tabulate_rejections
@@ -130,7 +130,8 @@ class Extension:
         with disk_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         with replacing(self.folder / TASK) as part:
-            part.write_text(json.dumps(asdict(task), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            sealed = asdict(task) | {DIGEST: fingerprint(asdict(task))}
+            part.write_text(json.dumps(sealed, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
     def task(self) -> Task:
         """The task the folder was begun with.
@@ -141,9 +142,15 @@ class Extension:
         if not path.exists():
             raise BadInput(f"{self.folder} is no extension; make one with `felicity stimuli extend`.")
         try:
-            return Task(**json.loads(read_text(path)))
-        except (ValueError, TypeError) as error:
+            kept = json.loads(read_text(path))
+            digest = kept.pop(DIGEST, None)
+            task = Task(**kept)
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise BadInput(f"{path} is damaged: {error}.") from error
+        # Folders of earlier versions have no digest.
+        if digest not in (None, fingerprint(kept)):
+            raise BadInput(f"{path} is damaged: it was changed since it was written; restore it.")
+        return task
 
     def state(self) -> State:
         """Where the review of the folder stands: a replay of its log."""

@@ -1,12 +1,23 @@
-"""What a language model is asked: the instruction, and k pairs of the seeds drawn without replacement."""
+"""What a language model is asked, and its answer: a prompt with examples; lines, sentences and pairs.
+
+Every line of the answer has exactly one fate, so what is kept and what is rejected add up to what was
+generated, as in the paper's tables: an empty line counts one, and so does each sentence.
+"""
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from felicity.core.errors import BadInput
 from felicity.core.ids import fingerprint
-from felicity.stimuli.items import Pair
+from felicity.stimuli.extension.forms import Form
+from felicity.stimuli.items import Pair, clean
+
+# A number, a letter or a dash that a model puts before what it lists.
+LISTED = re.compile(r"^\s*(?:\(?\d+[.):]|[-*•]|[a-z]\))\s+", re.I)
+# Two sentences on one line: behind the comma or full stop begins a new one.
+BETWEEN = re.compile(r"(?<=[,.;])\s+(?=(?:An?|The|the|an?)\s|[A-Z][a-z]+ (?:is|are) )")
 
 
 @dataclass(frozen=True)
@@ -43,3 +54,48 @@ def unique_pairs(pairs: Sequence[Pair]) -> list[Pair]:
     for pair in pairs:
         seen.setdefault((pair.first.lower(), pair.second.lower()), pair)
     return list(seen.values())
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of an answer, or an empty line; `place` counts them through the answer from 0."""
+
+    place: int
+    text: str
+
+
+def split_answer(answer: str) -> list[Sentence]:
+    """The sentences and empty lines of an answer, in order.
+
+    >>> [sentence.text for sentence in split_answer("1. A cat is an animal, A cat is not a tool,\\n\\nAn")]
+    ['A cat is an animal', 'A cat is not a tool', '', 'An']
+    """
+    texts: list[str] = []
+    for line in answer.splitlines():
+        plain = LISTED.sub("", line).strip().strip("\"'“”")
+        texts += [clean(part) for part in BETWEEN.split(plain)] if plain.strip(" ,.;") else [""]
+    return [Sentence(place, text) for place, text in enumerate(texts)]
+
+
+def pair_sentences(
+    sentences: list[Sentence], form: Form, *, name: str
+) -> tuple[list[tuple[Pair, tuple[int, int]]], list[Sentence]]:
+    """Neighbours that make a pair of this form, each with its places, and the sentences left alone.
+
+    `sentences` are those that passed the rules for single sentences; empty lines between two members do
+    not part them.
+    """
+    pairs: list[tuple[Pair, tuple[int, int]]] = []
+    alone: list[Sentence] = []
+    waiting: Sentence | None = None
+    for sentence in sentences:
+        if waiting is not None:
+            first, second = form.parse(waiting.text), form.parse(sentence.text)
+            if first and second and form.matches(first, second):
+                pair = Pair(f"{name}.{len(pairs) + 1}", waiting.text, sentence.text)
+                pairs.append((pair, (waiting.place, sentence.place)))
+                waiting = None
+                continue
+            alone.append(waiting)
+        waiting = sentence
+    return pairs, alone + ([waiting] if waiting is not None else [])

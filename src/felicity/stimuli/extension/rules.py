@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from felicity.core.articles import choose_article
 from felicity.core.registry import Registry
 from felicity.stimuli.extension.forms import Form, Parts
 from felicity.stimuli.extension.words import WordList
 from felicity.stimuli.items import Pair, clean
-from felicity.stimuli.templates import choose_article, is_plural, is_proper, singularize
+from felicity.stimuli.templates import is_plural, is_proper, singularize
 
 TOKEN = re.compile(r"[\w'-]+")
 WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")

@@ -13,7 +13,11 @@ from typing import Any
 
 from felicity.core.errors import BadInput
 from felicity.core.files import disk_errors
+from felicity.core.ids import fingerprint
 from felicity.stimuli.extension.prompts import Prompt
+
+# The digest of a line, beside what it holds.
+DIGEST = "digest"
 
 
 @dataclass(frozen=True)
@@ -79,14 +83,19 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             row = json.loads(line)
+            digest = row.pop(DIGEST, None)
             found.append(row | {"request": int(row["request"])})
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise BadInput(f"{path}, line {number}: no stored request; restore the file.") from error
+        # Lines of earlier versions have no digest.
+        if digest not in (None, fingerprint(row)):
+            raise BadInput(f"{path}, line {number} was changed since it was stored; restore the file.")
     return found
 
 
 def _append(path: Path, row: Mapping[str, Any]) -> None:
-    line = (json.dumps(row, ensure_ascii=False) + "\n").encode()
+    sealed = {**row, DIGEST: fingerprint(row)}
+    line = (json.dumps(sealed, ensure_ascii=False) + "\n").encode()
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as handle:

@@ -9,7 +9,7 @@ from felicity.stimuli.grammar.notation import (
     read_structure,
     with_words,
 )
-from felicity.stimuli.grammar.realization import choose_article, join_words, realize
+from felicity.stimuli.grammar.realization import join_words, realize
 from felicity.stimuli.grammar.rules import Grammar, Leaf, Rule, find_line, read_grammar
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "Term",
     "Var",
     "Vocabulary",
-    "choose_article",
     "find_line",
     "join_words",
     "read_features",

@@ -2,27 +2,11 @@
 
 from collections.abc import Sequence
 
+from felicity.core.articles import choose_article
+
 CLITICS = ("'s", "'", "n't")
 MARKS = (".", "?", "!", ",", ";", ":")
 IRREGULAR_NEGATION = {"will": "won't", "can": "can't", "shall": "shan't"}
-# Spelling and sound disagree: the letter is a vowel but the sound is not, or the other way round.
-CONSONANT_SOUND = ("uni", "use", "usu", "uten", "eu", "ewe", "one", "once", "ubiq")
-CONSONANT_EXCEPTIONS = ("unim", "unin", "unid")
-VOWEL_SOUND = ("hour", "honest", "heir", "honor", "honour")
-
-
-def choose_article(following: str) -> str:
-    """a or an, by the sound of the next word.
-
-    >>> [choose_article(word) for word in ("apple", "university", "hour", "unimportant", "house", "umbrella")]
-    ['an', 'a', 'an', 'an', 'a', 'an']
-    """
-    word = following.lower()
-    if word.startswith(VOWEL_SOUND):
-        return "an"
-    if word.startswith(CONSONANT_SOUND) and not word.startswith(CONSONANT_EXCEPTIONS):
-        return "a"
-    return "an" if word[:1] in tuple("aeiou") else "a"
 
 
 def join_words(words: Sequence[str]) -> list[str]:

@@ -92,7 +92,7 @@ class Log:
     def read(self) -> list[Event]:
         """Every event so far; only what is new is read from the disk.
 
-        Raises BadInput where a line is not JSON.
+        Raises BadInput where the chain is broken.
         """
         if not self.path.exists():
             return self._events
@@ -101,13 +101,14 @@ class Log:
             new = handle.read()
         whole = new[: new.rfind(b"\n") + 1]
         for line in whole.splitlines():
-            try:
-                self._events.append(json.loads(line))
-            except ValueError as error:
-                number = len(self._events) + 1
+            number = len(self._events) + 1
+            problem = _find_problem(line, number, self._events[-1]["hash"] if self._events else START)
+            if problem:
                 raise BadInput(
-                    f"{self.path}, line {number}: not JSON; run `felicity stimuli log verify`."
-                ) from error
+                    f"{self.path}, line {number}: {problem}; restore the file from a copy "
+                    "(`felicity stimuli log verify` checks it)."
+                )
+            self._events.append(json.loads(line))
         self._position += len(whole)
         return self._events
 
@@ -158,7 +159,7 @@ def verify_log(path: Path, *, last: str | None = None) -> Verdict:
 def _find_problem(line: bytes, number: int, previous: str) -> str:
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "not JSON"
     if not isinstance(event, dict) or "hash" not in event:
         return "no hash"

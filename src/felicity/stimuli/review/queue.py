@@ -90,7 +90,7 @@ class Queue:
         """
         _check_name(reviewer)
         if action not in ACTIONS:
-            raise BadInput(f"'{action}' is no decision; accept, reject or edit.")
+            raise BadInput(f"'{action}' is not a decision; accept, reject or edit.")
         if action == REJECT and not reason.strip():
             raise BadInput("A rejection needs a reason.")
         edited = [clean(text) for text in texts or ()]

@@ -8,7 +8,6 @@ from felicity.stimuli.templates.frames import fill as fill
 from felicity.stimuli.templates.frames import negate as negate
 from felicity.stimuli.templates.frames import swap as swap
 from felicity.stimuli.templates.noun_forms import add_article as add_article
-from felicity.stimuli.templates.noun_forms import choose_article as choose_article
 from felicity.stimuli.templates.noun_forms import is_plural as is_plural
 from felicity.stimuli.templates.noun_forms import is_proper as is_proper
 from felicity.stimuli.templates.noun_forms import pluralize as pluralize

@@ -55,7 +55,7 @@ def read_categories(path: Path) -> tuple[list[Member], list[str]]:
             else:
                 left_out.append(f"line {number}: an empty member of '{category}'")
     if not members:
-        raise BadInput(f"{path} holds no members; write a category and its members in each line.")
+        raise BadInput(f"{path} has no members; write a category and its members in each line.")
     return members, left_out
 
 

@@ -1,8 +1,4 @@
-"""The forms of English nouns that a frame needs: a or an by sound, singular and plural, proper names.
-
-The article follows the first sound, not the first letter: a utensil, an hour, an X-ray. Beginnings that
-deceive are listed in `noun_forms.toml`; everything else goes by its first letter.
-"""
+"""Forms of English nouns that a frame needs: with an article or without, singular and plural, names."""
 
 import re
 import tomllib
@@ -10,10 +6,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-VOWELS = "aeiou"
-# Letters whose names begin with a vowel: an F, an X-ray.
-LETTERS = "aefhilmnorsx"
-NUMBERS = re.compile(r"8|11(?!\d)|18(?!\d)|11,|18,")
+from felicity.core.articles import choose_article
+
 SIBILANT = re.compile(r"(s|x|z|ch|sh)$")
 CONSONANT_Y = re.compile(r"[^aeiou]y$")
 
@@ -25,35 +19,9 @@ def _forms() -> dict[str, Any]:
 
 
 @cache
-def _beginnings() -> dict[str, str]:
-    article = _forms()["article"]
-    return {start: kind for kind in ("a", "an") for start in article[kind]}
-
-
-@cache
 def _irregular() -> tuple[dict[str, str], dict[str, str]]:
     pairs = _forms()["plural"]["irregular"]
     return dict(pairs), {plural: singular for singular, plural in pairs}
-
-
-def choose_article(word: str) -> str:
-    """`a` or `an`, by the sound that the word begins with.
-
-    >>> [choose_article(word) for word in ("fish", "utensil", "uncle", "hour", "X-ray", "NGO", "8-ball")]
-    ['a', 'a', 'an', 'an', 'an', 'an', 'an']
-    """
-    if not word:
-        return "a"
-    if word[0].isdigit():
-        return "an" if NUMBERS.match(word) else "a"
-    head = re.split(r"[-' ]", word)[0]
-    lower = word.lower()
-    if len(head) == 1 or (head.isupper() and len(head) > 1) or lower in _forms()["article"]["letters"]:
-        return "an" if head[0].lower() in LETTERS else "a"
-    matches = [start for start in _beginnings() if lower.startswith(start)]
-    if matches:
-        return _beginnings()[max(matches, key=len)]
-    return "an" if lower[0] in VOWELS else "a"
 
 
 def is_proper(word: str) -> bool:

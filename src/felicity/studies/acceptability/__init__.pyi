@@ -1,3 +1,5 @@
+from .checking import check_ratings as check_ratings
+from .checking import has_single_ratings as has_single_ratings
 from .findings import describe_findings as describe_findings
 from .ratings import RatedSentences as RatedSentences
 from .ratings import read_ratings as read_ratings

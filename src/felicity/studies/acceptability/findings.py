@@ -46,28 +46,39 @@ def _describe_best(study: AcceptabilityStudy, setting: str) -> str:
 
 
 def _describe_measures(study: AcceptabilityStudy, model: str) -> str:
-    """The best measure of a model without a context, and which others it significantly beats."""
+    """The best measure of a model without a context, and which others it significantly beats.
+
+    What holds only if p is adjusted within the model is said to do so.
+    """
     setting = study.ratings.settings[0]
     own = study.correlations.filter(model=model, context=NONE, setting=setting).sort("r", descending=True)
     if len(own) < 2:
         return ""
     best = str(own["measure"][0])
     tests = study.tests.filter(compares=MEASURE, model=model, context=NONE, setting=setting)
-    beaten = [
-        name_measure(other)
-        for other in own["measure"][1:]
-        if (row := _find_test(tests, best, other))
-        and (row["p_holm"] or 0.0 if row["p"] is not None else 1) <= ALPHA
-    ]
+    others = [row for name in own["measure"][1:] if (row := _find_test(tests, best, str(name)))]
+    beaten = [row for row in others if row["p"] is not None and row["p_holm"] <= ALPHA]
+    within = [row for row in others if row["p"] is not None and row["p_holm_within"] <= ALPHA < row["p_holm"]]
     told = (
-        f"which is significantly more than {_join(beaten)}"
+        f"which is significantly more than {_name_others(beaten, best)}"
         if beaten
         else "not significantly more than any other"
     )
+    alone = (
+        f"; with p adjusted over the comparisons of this model and {label_setting(setting)} alone, it is "
+        f"{'also ' if beaten else ''}significantly above {_name_others(within, best)}"
+        if within
+        else ""
+    )
     return (
         f"Of the measures of {model} without a context, {name_measure(best)} correlates most strongly with "
-        f"{label_setting(setting)} (r = {own['r'][0]:.3f}), {told} (Williams' test, Holm-adjusted)."
+        f"{label_setting(setting)} (r = {own['r'][0]:.3f}), {told} (Williams' test, p Holm-adjusted over all "
+        f"comparisons of measures in the study){alone}."
     )
+
+
+def _name_others(tests: list[dict[str, Any]], best: str) -> str:
+    return _join([name_measure(row["second"] if row["first"] == best else row["first"]) for row in tests])
 
 
 def _describe_contexts(study: AcceptabilityStudy, model: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from felicity.core.errors import FelicityError
+from felicity.core.errors import BadInput, FelicityError
 from felicity.core.schemas import Schema
 from felicity.stats import (
     bootstrap_mean,
@@ -213,7 +213,11 @@ def find_ceilings(
             )
             continue
         for bound, compute in BOUNDS.items():
-            found = compute(single, trials=trials, seed=seed).row(0, named=True)
+            try:
+                found = compute(single, trials=trials, seed=seed).row(0, named=True)
+            except BadInput as error:
+                notes.append(f"{bound} in the setting '{setting}': {error}")
+                continue
             rows.append(
                 {"setting": setting, "bound": bound}
                 | {name: found[name] for name in ("r", "low", "high", "items", "trials")}

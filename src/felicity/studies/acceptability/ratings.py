@@ -99,6 +99,10 @@ class RatedSentences:
         return joined["rating"].to_list()
 
 
+# How tables write whether a comprehension question was answered correctly.
+PASSED = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+
+
 def label_setting(setting: str) -> str:
     """How tables call the ratings of a setting: H0, H+ and H- as in the paper, else by its name."""
     return LABELS.get(setting, f"H {setting}")
@@ -199,6 +203,8 @@ def _read_rows(path: Path) -> pl.DataFrame:
         if any(value is None for value in listed):
             raise BadInput(f"{path}, line {line}: 'ratings' is not a list of numbers such as 4,3,3.")
         passed = cells.get("question_correct")
+        if passed is not None and passed.lower() not in PASSED:
+            raise BadInput(f"{path}, line {line}: 'question_correct' is '{passed}', not true or false.")
         made.append(
             {
                 "line": line,
@@ -211,7 +217,7 @@ def _read_rows(path: Path) -> pl.DataFrame:
                 "rating": rating,
                 "ratings": listed or None,
                 "rater": cells.get("rater"),
-                "check": None if passed is None else passed.lower() in ("true", "1", "1.0"),
+                "check": None if passed is None else PASSED[passed.lower()],
             }
         )
     if not made:
@@ -228,7 +234,8 @@ def _text(cell: object) -> str | None:
 
 def _number(cell: str | None) -> float | None:
     try:
-        value = float(cell or "")
+        # Python would take 1_0 for 10.
+        value = float((cell or "").replace("_", "?"))
     except ValueError:
         return None
     return value if np.isfinite(value) else None

@@ -12,6 +12,8 @@ from pathlib import Path
 import polars as pl
 
 from felicity.core.errors import BadInput, FelicityError, NotPossible
+from felicity.core.files import disk_errors, replacing
+from felicity.core.ids import hash_file
 from felicity.core.policy import Policy
 from felicity.core.progress import Progress
 from felicity.data import LEFT_OUT, Dataset
@@ -118,7 +120,7 @@ class CountSource:
                     ),
                 )
         if self.corpus is not None:
-            return self._count(model), str(self.corpus), ""
+            return self._count(model, self.corpus), str(self.corpus), ""
         return None, "", f"There are no unigram counts for {model.name}, so norm_lp and slor are left out."
 
     def _lacks(self, counts: Unigram, model: Reading, texts: Sequence[str]) -> float:
@@ -130,10 +132,15 @@ class CountSource:
             shares.append(unseen / max(sum(found.values()), 1))
         return max(shares)
 
-    def _count(self, model: Reading) -> Unigram:
-        """Counts of the corpus in this model's tokens, kept in the folder under the tokenizer's digest."""
-        path = self.folder / f"{model.lm.info.tokenizer[:16]}.tsv"
-        if not path.exists() and self.corpus is not None:
+    def _count(self, model: Reading, corpus: Path) -> Unigram:
+        """Counts of the corpus in this model's tokens, kept in the folder with a digest.
+
+        They are counted again where corpus or tokenizer is another one, or the table is damaged.
+        """
+        with disk_errors(corpus, "read"):
+            path = self.folder / f"{model.lm.info.tokenizer[:16]}-{hash_file(corpus)[:16]}.tsv"
+        check = path.with_suffix(".sha256")
+        if not _is_whole(path, check):
             try:
                 tokenizer = open_tokenizer(model.lm.spec)
             except FelicityError as error:
@@ -142,8 +149,18 @@ class CountSource:
                     "and "
                     f"give the table with --unigram {model.name}=FILE, or omit --corpus."
                 ) from error
-            write_unigram(count_tokens(tokenizer, read_lines(self.corpus)), path)
+            write_unigram(count_tokens(tokenizer, read_lines(corpus)), path)
+            with replacing(check) as part:
+                part.write_text(f"{hash_file(path)}  {path.name}\n", encoding="ascii")
         return read_unigram(path)
+
+
+def _is_whole(path: Path, check: Path) -> bool:
+    """Whether a file is there and has the digest that is kept beside it."""
+    try:
+        return check.read_text(encoding="ascii", errors="replace").split()[:1] == [hash_file(path)]
+    except OSError:
+        return False
 
 
 def build_stimuli(ratings: RatedSentences) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from felicity.core.files import disk_errors, replacing
 from felicity.core.policy import Policy
 from felicity.core.progress import Progress
 from felicity.measures import MEASURES
-from felicity.run import command_line, installed, now
+from felicity.run import command_line, installed, now, read_record, write_record
 from felicity.studies.acceptability import people
 from felicity.studies.acceptability.correlations import (
     Cell,
@@ -207,7 +207,7 @@ def _begin(
     record = {
         "study": "acceptability",
         "ratings": source,
-        "digest": ratings.key,
+        "ratings_digest": ratings.key,
         "sentences": len(ratings.sentences),
         "settings": list(ratings.settings),
         "policy": policy.as_dict(),
@@ -216,17 +216,16 @@ def _begin(
         "command": command_line(),
         "felicity": installed("felicity"),
     }
-    path = folder / RECORD
-    if path.exists():
-        old = json.loads(path.read_text(encoding="utf-8"))
-        if old.get("digest") != record["digest"]:
+    if (folder / RECORD).exists():
+        old = read_record(folder)
+        # Earlier versions called it so.
+        if old.get("ratings_digest", old.get("digest")) != ratings.key:
             raise BadInput(
                 f"{folder} contains a study of other ratings ({old.get('ratings')}, {old.get('sentences')} "
                 "sentences); "
                 "choose another folder with -o, or remove it."
             )
-    with replacing(path) as part:
-        part.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_record(folder, record)
     return record
 
 
@@ -235,8 +234,7 @@ def write_tables(study: AcceptabilityStudy, folder: Path) -> None:
     for name, table in study.tables.items():
         with replacing(folder / f"{name}.csv") as part:
             table.write_csv(part)
-    with replacing(folder / RECORD) as part:
-        part.write_text(json.dumps(study.record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_record(folder, study.record, [f"{name}.csv" for name in study.tables])
 
 
 def _tell(progress: Progress | None, name: str) -> Progress | None:

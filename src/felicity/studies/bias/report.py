@@ -5,11 +5,10 @@ from pathlib import Path
 
 import polars as pl
 
-from felicity.report import Extra, Figure, count, percent, write_sections
+from felicity.report import Extra, Figure, count, percent_interval, write_sections
 from felicity.report.charts import MOST_SERIES, Point, chart_lines
+from felicity.studies.bias.analysis import EVERYTHING, SPLITS
 
-SPLITS = ("A=U", "A>U", "A<U")
-EVERYTHING = "all"
 # Differences with fewer pairs than this are not drawn.
 FEWEST = 5
 
@@ -63,8 +62,8 @@ def _cell(cell: dict[str, object]) -> str:
     n = count(int(str(cell["n"])))
     if cell["accuracy"] is None:
         return f"n {n}" if cell["measure"] is None else f"N/A, n {n}"
-    low, high = (percent(float(str(cell[name]))) for name in ("low", "high"))
-    return f"{percent(float(str(cell['accuracy'])))} ({low}–{high}), n {n}"
+    share, low, high = (float(str(cell[name])) for name in ("accuracy", "low", "high"))
+    return f"{percent_interval(share, low, high)}, n {n}"
 
 
 def draw_differences(curves: pl.DataFrame, dataset: str) -> list[Extra]:

@@ -1,19 +1,28 @@
 """The study of token-length bias: lengths from tokenizers, accuracies from scores, tables and a page."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from felicity.core.errors import BadInput
-from felicity.core.files import replacing
 from felicity.core.progress import Progress
 from felicity.core.schemas import conform
 from felicity.data import Columns, read_dataset, sample_items
 from felicity.engines import has_weights, open_counter
 from felicity.measures import read_unigram
-from felicity.run import Model, RunFolder, carry_out, open_model, plan_run, read_study, write_study
+from felicity.run import (
+    Model,
+    RunFolder,
+    carry_out,
+    name_folder,
+    open_model,
+    plan_run,
+    read_study,
+    refuse_namesakes,
+    write_sheets,
+    write_study,
+)
 from felicity.studies.bias.analysis import (
     CURVE_TABLE,
     SPLIT_TABLE,
@@ -61,9 +70,10 @@ def study_bias(
     The run of each model is kept under `folder`/models. `score=False` uses the tokenizer only, even if
     there are weights. `open_one` opens a model that is scored, with the user's options.
 
-    Raises BadInput if the dataset is not one of pairs, or a model is named twice.
+    Raises BadInput if the dataset is not one of pairs, or two models have the same name.
     """
-    names = name_models(specs)
+    names = {spec: Path(spec).name if Path(spec).is_dir() else spec for spec in specs}
+    refuse_namesakes([names[spec] for spec in specs])
     data = read_dataset(dataset, columns, folder=source)
     items = sample_items(data.items, sample, seed=seed)
     counts = read_unigram(unigram) if unigram else None
@@ -85,7 +95,7 @@ def study_bias(
                 seed=seed,
                 options=options,
             )
-            place = RunFolder(folder / "models" / name.replace("/", "--"))
+            place = RunFolder(folder / "models" / name_folder(name))
             carry_out(lm, plan, place, progress=progress)
             judged = place.read("judgements").filter(pl.col("measure").is_in(plan.measures))
         models[name] = "tokenizer only" if judged is None else "scored"
@@ -103,35 +113,17 @@ def study_bias(
     )
 
 
-def name_models(specs: Sequence[str]) -> Mapping[str, str]:
-    """The names of the models in the study's tables.
-
-    Raises BadInput if a model is given twice, or two have the same name.
-    """
-    if len(set(specs)) != len(specs):
-        raise BadInput("A model is given twice; give each once.")
-    names = {spec: Path(spec).name if Path(spec).is_dir() else spec for spec in specs}
-    for name in names.values():
-        if list(names.values()).count(name) > 1:
-            raise BadInput(f"Two models are called '{name}'; rename one of the folders.")
-    return names
-
-
 def write_bias(study: BiasStudy, folder: Path) -> list[Path]:
     """Write splits.csv, curves.csv and report.html with its figure; returns their paths."""
-    written = []
-    for name, table in (("splits", study.splits), ("curves", study.curves)):
-        path = folder / f"{name}.csv"
-        with replacing(path) as part:
-            table.write_csv(part)
-        written.append(path)
-    write_study(folder, KIND, dataset=study.dataset, models=study.models)
+    written = write_sheets(folder, {"splits": study.splits, "curves": study.curves})
+    names = [path.name for path in written]
+    write_study(folder, KIND, files=names, dataset=study.dataset, models=study.models)
     return [*written, write_bias_page(study.dataset, study.splits, study.curves, folder)]
 
 
-def report_bias(folder: Path) -> Path:
+def report_bias(folder: Path, *, check: bool = True) -> Path:
     """Write the page again from the tables in the folder; returns its path."""
-    study = read_study(folder)
+    study = read_study(folder, check=check)
     splits, curves = (
         conform(study[name], schema) for name, schema in (("splits", SPLIT_TABLE), ("curves", CURVE_TABLE))
     )

@@ -9,6 +9,7 @@ from .preference import fit_preference as fit_preference
 from .ratings import analyse_ratings as analyse_ratings
 from .ratings import read_ratings as read_ratings
 from .reference import find_reference as find_reference
+from .report import report_causality as report_causality
 from .report import write_causality_report as write_causality_report
 from .sample import SampleSize as SampleSize
 from .sample import check_balance as check_balance

@@ -25,7 +25,7 @@ WORD = re.compile(r"[\w'’]+")
 def write_continuations(
     lm: Model, stimuli: StimulusSet, sampling: Sampling, *, progress: Progress | None = None
 ) -> pl.DataFrame:
-    """One row per stimulus and sample: the continuation, its flags, and the noun it takes up.
+    """One row per stimulus and sample: the continuation, its flags, and the noun it refers to.
 
     Batches are stored before the next begins, so that an interrupted study resumes.
     """

@@ -11,6 +11,7 @@ import polars as pl
 from felicity.core.errors import BadInput
 from felicity.core.files import read_frame
 from felicity.stats import correlate, fit_clmm, fit_lmm, krippendorff_alpha, leave_one_out_reliability
+from felicity.studies.causality.stimuli import read_numbers
 
 POINTS = (1, 2, 3, 4, 5)
 RATING = (
@@ -54,12 +55,21 @@ def read_ratings(path: Path) -> pl.DataFrame:
         frame = frame.with_columns(pl.col(found).cast(pl.String).alias(name))
     if "rating" not in frame.columns:
         raise BadInput(f"{path} has no column 'rating'; it has {', '.join(frame.columns)}.")
-    for column, value in (("role", "target"), ("state", "finished"), ("selected", 1)):
+    for column, values in (("role", ["target"]), ("state", ["finished"]), ("selected", ["1", "1.0", "true"])):
         if column in frame.columns:
-            frame = frame.filter(pl.col(column) == value)
+            frame = frame.filter(pl.col(column).cast(pl.String).str.to_lowercase().is_in(values))
+    # A rater who preferred not to answer gave no rating.
+    frame = frame.with_columns(read_numbers(frame["rating"], path)).drop_nulls("rating")
     if frame.is_empty():
         raise BadInput(f"{path} has no ratings that count.")
-    return frame.with_columns(pl.col("rating").cast(pl.Float64))
+    outside = frame.filter(~pl.col("rating").is_between(POINTS[0], POINTS[-1]))
+    if outside.height:
+        row = outside.row(0, named=True)
+        raise BadInput(
+            f"{path}: the rating of '{row['sentence']}' by '{row['participant']}' is {row['rating']}, not "
+            f"{POINTS[0]} to {POINTS[-1]}."
+        )
+    return frame
 
 
 def analyse_ratings(ratings: pl.DataFrame, stimuli: pl.DataFrame) -> RatingFindings:

@@ -1,4 +1,4 @@
-"""Which noun a continuation takes up: by the pronoun's gender, or by the noun said again."""
+"""Which noun a continuation refers to: by the pronoun's gender, or by the repeated noun."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ LEAST_MARGIN = 0.0
 def find_reference(
     continuation: str, nouns: Mapping[str, str], genders: Mapping[str, str], pronouns: Mapping[str, str]
 ) -> tuple[str, str]:
-    """The noun that the first words take up, subject or object, and by what: pronoun, noun or nothing.
+    """The noun that the first words refer to, subject or object, and by what: pronoun, noun or nothing.
 
     nouns, genders: of subject and object; a noun may have several words. pronouns: by gender. Only the
     beginning counts: a pronoun, or a noun, also after one word such as an article. What begins otherwise
@@ -70,7 +70,7 @@ def assign_references(stimuli: StimulusSet, table: pl.DataFrame) -> pl.DataFrame
 def resolve_same_gender(lm: Model, stimuli: StimulusSet, table: pl.DataFrame) -> pl.DataFrame:
     """References of pronouns between two nouns of one gender, by the model's own probability.
 
-    Each noun is put in the pronoun's place; the one with which the continuation is more probable is taken up.
+    Each noun replaces the pronoun; the one with which the continuation is more probable is the referent.
     """
     open_rows = table.with_row_index("place").filter(by="pronoun of both")
     if open_rows.is_empty():
@@ -97,7 +97,7 @@ def resolve_same_gender(lm: Model, stimuli: StimulusSet, table: pl.DataFrame) ->
 
 
 def share_references(table: pl.DataFrame) -> pl.DataFrame:
-    """Share of continuations that take up the subject, by bin of the verb's bias, and the unknown ones."""
+    """Share of continuations that refer to the subject, by bin of the verb's bias, and the unknown ones."""
     known = table.drop_nulls("bias_bin")
     return (
         known.group_by("bias_bin")

@@ -170,7 +170,7 @@ def write_study_folder(
 ) -> Study:
     """A folder for `felicity rate`: study.toml with all pages, stimuli.csv, and a review queue.
 
-    Gives the study, read back and checked. Raises FelicityError where the folder holds a study already.
+    Gives the study, read back and checked. Raises FelicityError if the folder already has a study.
     """
     if (folder / STUDY_FILE).exists():
         raise FelicityError(f"{folder / STUDY_FILE} exists already; choose another folder.")
@@ -223,7 +223,7 @@ def write_review(rows: pl.DataFrame, folder: Path, *, model: str = "", seed: int
 def read_decisions(folder: Path) -> pl.DataFrame:
     """What people decided: columns item, decision (keep or drop), text: the sentence as it may be shown.
 
-    Raises BadInput where the folder holds no review.
+    Raises BadInput if the folder has no review.
     """
     extension = Extension(folder)
     extension.task()

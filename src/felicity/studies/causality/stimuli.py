@@ -192,7 +192,15 @@ def _text(document: Document, name: str, default: str) -> str:
     return document.text((name,)) if name in document.content else default
 
 
-def _table(document: Document, name: str, needed: tuple[str, ...]) -> pl.DataFrame:
+def _table(
+    document: Document,
+    name: str,
+    needed: tuple[str, ...],
+    *,
+    texts: tuple[str, ...] = (),
+    numbers: tuple[str, ...] = (),
+) -> pl.DataFrame:
+    """A table that a design names; texts: columns without an empty cell; numbers: columns of numbers."""
     path = document.path.parent / document.text((name,))
     if not path.is_file():
         document.fail((name,), f"names {path}, which is not there")
@@ -200,15 +208,40 @@ def _table(document: Document, name: str, needed: tuple[str, ...]) -> pl.DataFra
     for column in needed:
         if column not in frame.columns:
             raise BadInput(f"{path} has no column '{column}'; it has {', '.join(frame.columns)}.")
+    for column in texts:
+        if column in frame.columns:
+            frame = frame.with_columns(pl.col(column).cast(pl.String))
+            empty = frame[column].fill_null("").str.strip_chars() == ""
+            if empty.any():
+                raise BadInput(f"{path}: row {empty.arg_true()[0] + 1} has no '{column}'; fill it in.")
+    for column in numbers:
+        if column in frame.columns:
+            frame = frame.with_columns(read_numbers(frame[column], path))
     return frame
+
+
+def read_numbers(values: pl.Series, path: Path) -> pl.Series:
+    """A column of numbers; an empty cell stays one.
+
+    Raises BadInput for a cell that is not a finite number.
+    """
+    found = values.cast(pl.Float64, strict=False)
+    wrong = (found.is_null() & values.is_not_null()) | ~found.fill_null(0.0).is_finite()
+    if wrong.any():
+        place = wrong.arg_true()[0]
+        raise BadInput(
+            f"{path}: row {place + 1} has '{values[place]}' as '{values.name}', which is not a number."
+        )
+    return found
 
 
 def _read_verbs(document: Document) -> tuple[list[dict[str, Any]], list[str]]:
     """Verbs as they stand in a sentence, with bias and frequency; norms are joined by lemma."""
-    verbs = _table(document, "verbs", ("verb",))
+    verbs = _table(document, "verbs", ("verb",), texts=("verb", "lemma"), numbers=("bias", "log_frequency"))
     notes = []
     if "norms" in document.content:
-        norms = _table(document, "norms", ("lemma", "bias")).select("lemma", pl.col("bias").cast(pl.Float64))
+        norms = _table(document, "norms", ("lemma", "bias"), texts=("lemma",), numbers=("bias",))
+        norms = norms.select("lemma", "bias")
         if norms["lemma"].is_duplicated().any():
             raise BadInput(f"{document.path}: the norms list a lemma twice; keep one row of each.")
         lemma = "lemma" if "lemma" in verbs.columns else "verb"
@@ -218,7 +251,6 @@ def _read_verbs(document: Document) -> tuple[list[dict[str, Any]], list[str]]:
     for column in ("bias", "log_frequency"):
         if column not in verbs.columns:
             verbs = verbs.with_columns(pl.lit(None, dtype=pl.Float64).alias(column))
-    verbs = verbs.with_columns(pl.col("bias", "log_frequency").cast(pl.Float64, strict=False))
     lacking = verbs.filter(pl.col("bias").is_null())["verb"].to_list()
     if lacking:
         notes.append(
@@ -230,7 +262,7 @@ def _read_verbs(document: Document) -> tuple[list[dict[str, Any]], list[str]]:
 
 def _read_nouns(document: Document, *, same: bool) -> list[tuple[str, tuple[str, str], tuple[str, str]]]:
     """Noun pairs: a male and a female noun each; with `same`, also neighbouring nouns of one gender."""
-    nouns = _table(document, "nouns", (MALE, FEMALE)).with_columns(pl.col(MALE, FEMALE).cast(pl.String))
+    nouns = _table(document, "nouns", (MALE, FEMALE), texts=(MALE, FEMALE))
     males, females = nouns[MALE].to_list(), nouns[FEMALE].to_list()
     pairs = [
         (str(place), (male, MALE), (female, FEMALE))
@@ -275,9 +307,15 @@ def _read_frequency(path: Path) -> pl.DataFrame:
     found = next((name for name in names if name in frame.columns), None)
     if "verb" not in frame.columns or found is None:
         raise BadInput(f"{path} needs the columns verb and log_frequency (or count).")
-    value = pl.col(found).cast(pl.Float64, strict=False)
-    value = value if names[found] is None else (value + 1.0).log10()
-    return frame.select("verb", value.alias("log_frequency")).unique(subset="verb", keep="first")
+    frame = frame.with_columns(pl.col("verb").cast(pl.String), read_numbers(frame[found], path))
+    if names[found] is not None and (frame[found] < 0).any():
+        raise BadInput(f"{path} has a count below 0 in '{found}'; correct it.")
+    value = pl.col(found) if names[found] is None else (pl.col(found) + 1.0).log10()
+    told = frame.select("verb", value.alias("log_frequency")).unique(maintain_order=True)
+    twice = told.filter(pl.col("verb").is_duplicated())
+    if twice.height:
+        raise BadInput(f"{path} gives '{twice['verb'][0]}' two frequencies; keep one row of each verb.")
+    return told
 
 
 def _count_with_wordfreq(verbs: list[str], language: str) -> pl.DataFrame:

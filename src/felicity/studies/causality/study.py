@@ -5,8 +5,6 @@ run of each model with `preference.parquet` and `continuations.parquet`, and the
 CSV files.
 """
 
-import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,9 +14,21 @@ import polars as pl
 
 from felicity.core.engine import Sampling
 from felicity.core.errors import BadInput, UnknownName
-from felicity.core.files import disk_errors, read_text, replacing
+from felicity.core.files import disk_errors, read_frame
 from felicity.core.progress import Progress
-from felicity.run import Model, RunFolder, carry_out
+from felicity.run import (
+    Model,
+    RunFolder,
+    carry_out,
+    check_record,
+    describe_study,
+    is_study,
+    name_models,
+    read_record,
+    write_record,
+    write_sheets,
+    write_table,
+)
 from felicity.studies.causality.continuations import (
     FULL_STOP,
     WHOLE_TOKENS,
@@ -42,10 +52,12 @@ from felicity.studies.causality.ratings import RatingFindings, analyse_ratings, 
 from felicity.studies.causality.reference import share_references
 from felicity.studies.causality.stimuli import StimulusSet, read_stimuli_set
 
-RECORD = "study.json"
+KIND = "causality"
 STIMULI = "stimuli.parquet"
 PAPER_SAMPLING = Sampling(tokens=WHOLE_TOKENS, whole=WHOLE_TOKENS, stop=(FULL_STOP,))
 FREQUENT_SHOWN = 30
+# What is kept of each model beside its run.
+KEPT = ("preference", "continuations")
 # The tables that are written, beside those of the ratings.
 TABLES = (
     "agreement",
@@ -96,21 +108,20 @@ def run_causality(
     sampling: how prompts are continued; None does not continue them. sample: only the first noun pairs,
     this many.
 
-    Raises BadInput where the folder holds another study.
+    Raises BadInput if the folder has another study.
     """
     stimuli = read_stimuli_set(source, frequency=frequency)
     if sample is not None:
         kept = stimuli.rows["noun_pair"].unique(maintain_order=True).head(sample).implode()
         stimuli = replace(stimuli, rows=stimuli.rows.filter(pl.col("noun_pair").is_in(kept)))
     record = _begin(out, stimuli, source, sampling, seed)
-    names: list[str] = []
-    for opening in models:
-        lm = opening()
-        name = _name(lm)
-        if name in names:
-            raise BadInput(f"Two models are called '{name}'; give each once, or rename a folder.")
-        names.append(name)
-        _ask(lm, stimuli, out / "models" / name, sampling, seed=seed, progress=progress and progress(name))
+    names = name_models(models, short=True)
+    # The models of this call are asked again; the others must be as they were.
+    others = {"models": [name for name in record.get("models", []) if name not in names]}
+    check_record(out, _list_kept(others)[1:], advice="run the study again with that model")
+    for name, open_one in names.items():
+        place = out / "models" / name
+        _ask(open_one(), stimuli, place, sampling, seed=seed, progress=progress and progress(name))
     known = [*record.get("models", []), *names]
     _write_record(out, record | {"models": list(dict.fromkeys(known))})
     return read_causality(out)
@@ -127,27 +138,29 @@ def _ask(
 ) -> None:
     """One model: the pronouns by the pipeline, then the continuations."""
     place = RunFolder(folder)
-    plan = plan_preference(stimuli, seed=seed, options={"study": "causality"})
+    plan = plan_preference(stimuli, seed=seed, options={"study": KIND})
     carry_out(lm, plan, place, progress=progress)
     table = tabulate_preference(stimuli, place.read("requests"), place.read("scores"))
-    _write(table, folder / "preference.parquet")
+    write_table(table, folder / "preference.parquet")
     if sampling is None:
         return
     written = write_continuations(lm, stimuli, sampling, progress=progress)
-    _write(score_continuations(lm, written), folder / "continuations.parquet")
+    write_table(score_continuations(lm, written), folder / "continuations.parquet")
 
 
-def read_causality(out: Path, *, ratings: Path | None = None, model: str | None = None) -> CausalityStudy:
+def read_causality(
+    out: Path, *, ratings: Path | None = None, model: str | None = None, check: bool = True
+) -> CausalityStudy:
     """A study from its folder, analysed; its tables are written there anew.
 
     ratings: the table or folder that `felicity rate export` wrote. model: the one whose continuations were
-    rated, where several have written some.
+    rated, where several have written some. check: refuse a study whose files have changed since.
 
-    Raises BadInput where the folder holds no study, the ratings are of other sentences, or it is not known
+    Raises BadInput where the folder has no study, the ratings are of other sentences, or it is not known
     whose continuations they are.
     """
-    record = read_record(out)
-    stimuli = pl.read_parquet(out / STIMULI)
+    record = _check(out) if check else _read(out, check=False)
+    stimuli = read_frame(out / STIMULI)
     models = tuple(_read_model(out / "models" / name, name) for name in record.get("models", []))
     if not models:
         raise BadInput(f"No model has finished in {out}; run `felicity causality run` with -o {out} again.")
@@ -159,27 +172,40 @@ def read_causality(out: Path, *, ratings: Path | None = None, model: str | None 
     return study
 
 
-def read_record(out: Path) -> dict[str, Any]:
+def _read(out: Path, *, check: bool = True) -> dict[str, Any]:
     """What a study was asked.
 
-    Raises BadInput where the folder holds none.
+    Raises BadInput if the folder has none, or one of another kind.
     """
-    path = out / RECORD
-    if not path.exists():
-        raise BadInput(f"{out} holds no study of causality; make one with `felicity causality run -o {out}`.")
-    try:
-        record: dict[str, Any] = json.loads(read_text(path))
-    except ValueError as error:
-        raise BadInput(f"{path} is not JSON; remove it and run again.") from error
+    record = read_record(out, check=check) if is_study(out) else {}
+    if record.get("study") != KIND:
+        raise BadInput(f"{out} has no study of causality; make one with `felicity causality run -o {out}`.")
     return record
 
 
-def read_continuations(out: Path, model: str | None = None) -> tuple[str, pl.DataFrame]:
+def _check(out: Path) -> dict[str, Any]:
+    """What a study was asked, where its stimuli and the models' answers are as they were written."""
+    record = _read(out)
+    check_record(out, _list_kept(record))
+    return record
+
+
+def _list_kept(record: dict[str, Any]) -> list[str]:
+    """The files that everything else is computed from."""
+    names = [f"models/{name}/{table}.parquet" for name in record.get("models", []) for table in KEPT]
+    return [STIMULI, *names]
+
+
+def read_continuations(
+    out: Path, model: str | None = None, *, check: bool = True
+) -> tuple[str, pl.DataFrame]:
     """The continuations of a model of the study, by name where there are several.
+
+    check: refuse a study whose files have changed since.
 
     Raises BadInput where they are not there.
     """
-    names = read_record(out).get("models", [])
+    names = (_check(out) if check else _read(out, check=False)).get("models", [])
     if model is None and len(names) != 1:
         raise BadInput(f"{out} has the models {', '.join(names)}; choose one with --model.")
     name = model or names[0]
@@ -188,13 +214,13 @@ def read_continuations(out: Path, model: str | None = None) -> tuple[str, pl.Dat
         raise BadInput(
             f"{out} has no continuations of '{name}'; run `felicity causality run` without --no-continue."
         )
-    return name, pl.read_parquet(path)
+    return name, read_frame(path)
 
 
 def _read_model(folder: Path, name: str) -> ModelFindings:
-    preference = pl.read_parquet(folder / "preference.parquet")
+    preference = read_frame(folder / "preference.parquet")
     path = folder / "continuations.parquet"
-    written = pl.read_parquet(path) if path.exists() else None
+    written = read_frame(path) if path.exists() else None
     return ModelFindings(name, preference, fit_preference(preference), written)
 
 
@@ -205,7 +231,7 @@ def _rated_stimuli(models: Sequence[ModelFindings], model: str | None) -> pl.Dat
     """
     writers = {one.name: (one.preference, one.written) for one in models if one.written is not None}
     if not writers:
-        raise BadInput("No model of this study has written continuations, so that none can have been rated.")
+        raise BadInput("No model of this study has written continuations, so none can have been rated.")
     if model is None and len(writers) > 1:
         raise BadInput(f"{', '.join(writers)} have written continuations; say whose were rated with --model.")
     if model is not None and model not in writers:
@@ -258,48 +284,36 @@ def _write_tables(study: CausalityStudy, out: Path) -> None:
             "rating_correlations": found.correlations,
             "reliability": found.reliability,
         }
-    for name, table in tables.items():
-        if table.width:
-            with replacing(out / f"{name}.csv") as part:
-                table.write_csv(part)
+    write_sheets(out, {name: table for name, table in tables.items() if table.width})
 
 
 def _begin(
     out: Path, stimuli: StimulusSet, source: str, sampling: Sampling | None, seed: int
 ) -> dict[str, Any]:
-    """The record of a study, begun or taken up."""
+    """The record of a new study, or of the one that is resumed."""
     with disk_errors(out):
         out.mkdir(parents=True, exist_ok=True)
     asked = {
-        "study": "causality",
         "source": source,
         "stimuli": stimuli.key,
         "sampling": None if sampling is None else asdict(sampling) | {"stop": list(sampling.stop)},
         "seed": seed,
         "notes": list(stimuli.notes),
     }
-    if (out / RECORD).exists():
-        old = read_record(out)
+    if is_study(out):
+        old = _read(out)
         changed = next(
             (name for name in ("source", "stimuli", "sampling") if old.get(name) != asked[name]), None
         )
         if changed:
-            raise BadInput(f"{out} holds a study with another {changed}; choose another folder with -o.")
+            raise BadInput(f"{out} contains a study with another {changed}; choose another folder with -o.")
+        write_table(stimuli.rows, out / STIMULI)
         return old
-    _write(stimuli.rows, out / STIMULI)
-    _write_record(out, asked)
-    return asked
+    write_table(stimuli.rows, out / STIMULI)
+    record = describe_study(KIND) | asked
+    _write_record(out, record)
+    return record
 
 
 def _write_record(out: Path, record: dict[str, Any]) -> None:
-    with replacing(out / RECORD) as part:
-        part.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _write(table: pl.DataFrame, path: Path) -> None:
-    with replacing(path) as part:
-        table.write_parquet(part, compression="zstd")
-
-
-def _name(lm: Model) -> str:
-    return re.sub(r"[^\w.-]+", "-", Path(lm.info.name).name).strip("-") or "model"
+    write_record(out, record, _list_kept(record))

@@ -94,7 +94,10 @@ def describe_targets(answers: Answers, sets: Sets) -> pl.DataFrame:
     rows = []
     for (dataset, model), table in answers.items():
         part = table.filter(pl.col("condition").is_in(list(sets[dataset].targets)))
-        odds = (part["logprob"] - part["contrast_logprob"]).drop_nulls()
+        # Two words that are both impossible are level; their difference would be no number.
+        level = pl.col("logprob") == pl.col("contrast_logprob")
+        difference = pl.when(level).then(0.0).otherwise(pl.col("logprob") - pl.col("contrast_logprob"))
+        odds = part.select(difference).to_series().drop_nulls()
         known = part["logprob"].drop_nulls()
         rows.append(
             {
@@ -306,9 +309,14 @@ def rate_humans(given: pl.DataFrame, sets: Sets) -> pl.DataFrame:
 
     Raises BadInput where a column is missing or nothing fits the datasets.
     """
-    for name in ("dataset", "item", "condition", "annotator", "answer"):
+    keys = ["dataset", "item", "condition", "annotator"]
+    for name in (*keys, "answer"):
         if name not in given.columns:
             raise BadInput(f"The human answers lack a column '{name}'.")
+    empty = pl.any_horizontal(pl.col(*keys, "answer").is_null())
+    _refuse_answers(given, given.select(empty), "has an empty cell; fill it in or remove the row")
+    twice = "occurs twice; keep one answer of each annotator to each item"
+    _refuse_answers(given, given.select(pl.struct(keys).is_duplicated()), twice)
     rows = []
     for (dataset,), part in given.with_columns(pl.col("item").cast(pl.String)).group_by(
         "dataset", maintain_order=True
@@ -316,6 +324,13 @@ def rate_humans(given: pl.DataFrame, sets: Sets) -> pl.DataFrame:
         if dataset not in sets:
             continue
         own = sets[str(dataset)].items.with_columns(pl.col("item").str.split("/").list.last())
+        unknown = part.join(own, on=["item", "condition"], how="anti", maintain_order="left")
+        if unknown.height:
+            first = unknown.row(0, named=True)
+            raise BadInput(
+                f"The human answers name item '{first['item']}', {first['condition']}, of {dataset}, "
+                "which it does not have; correct or remove them."
+            )
         joined = part.join(own, on=["item", "condition"], how="inner", maintain_order="left")
         right = pl.col("answer").str.strip_chars().str.to_lowercase() == pl.col("target").str.to_lowercase()
         judged = joined.with_columns(right.alias("right"))
@@ -334,6 +349,17 @@ def rate_humans(given: pl.DataFrame, sets: Sets) -> pl.DataFrame:
     if not rows:
         raise BadInput("None of the human answers is about a dataset of this study.")
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _refuse_answers(given: pl.DataFrame, wrong: pl.DataFrame, what: str) -> None:
+    """Stop at the first of the human answers that is marked as wrong."""
+    found = given.filter(wrong.to_series())
+    if found.height:
+        row = found.row(0, named=True)
+        raise BadInput(
+            f"The answer of annotator '{row['annotator']}' to item '{row['item']}', {row['condition']}, of "
+            f"{row['dataset']} {what}."
+        )
 
 
 def _kappa(judged: pl.DataFrame) -> float | None:

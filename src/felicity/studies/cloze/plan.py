@@ -49,6 +49,11 @@ class ClozeSet:
         """The same frames and targets have the same key."""
         return fingerprint(self.items.select("item", "condition", "context_text", "target").rows())
 
+    @property
+    def contrasts(self) -> str:
+        """A digest of the words that targets are compared with."""
+        return fingerprint(self.items["contrast"].to_list())
+
 
 def read_cloze_set(name: str) -> ClozeSet:
     """A dataset by its name, a cloze file, or the folder of an extension.
@@ -88,7 +93,7 @@ def find_file(name: str) -> str:
         return name
     if not (path / "dataset.parquet").exists():
         raise BadInput(
-            f"{name} holds no dataset.parquet; review it first, with `felicity stimuli review {name}`."
+            f"{name} has no dataset.parquet; review it first, with `felicity stimuli review {name}`."
         )
     return str(path / "dataset.parquet")
 

@@ -7,7 +7,18 @@ from typing import Any
 import polars as pl
 
 from felicity.core.files import replacing
-from felicity.report import Extra, Figure, count, decimal, export_figures, percent, render_template, signed
+from felicity.report import (
+    MISSING,
+    Extra,
+    Figure,
+    count,
+    decimal,
+    export_figures,
+    percent,
+    percent_interval,
+    render_template,
+    signed,
+)
 from felicity.report.charts import Row, chart_accuracy
 from felicity.studies.cloze.analysis import MAIN, TOP, pick_items
 from felicity.studies.cloze.study import PUBLISHED_HUMANS, ClozeStudy, read_again
@@ -40,9 +51,9 @@ def write_cloze_report(study: ClozeStudy, folder: Path) -> Path:
     return page
 
 
-def report_cloze(folder: Path) -> Path:
+def report_cloze(folder: Path, *, check: bool = True) -> Path:
     """Write the page again from the answers in the folder; returns its path."""
-    return write_cloze_report(read_again(folder), folder)
+    return write_cloze_report(read_again(folder, check=check), folder)
 
 
 def build_sections(study: ClozeStudy) -> list[Extra]:
@@ -102,9 +113,7 @@ def _accuracy(study: ClozeStudy) -> Extra:
 
 
 def _interval(cell: dict[str, Any] | None) -> str:
-    return (
-        "–" if cell is None else f"{percent(cell['share'])} ({percent(cell['low'])}–{percent(cell['high'])})"
-    )
+    return MISSING if cell is None else percent_interval(cell["share"], cell["low"], cell["high"])
 
 
 def _sizes(study: ClozeStudy) -> Extra | None:
@@ -123,7 +132,7 @@ def _sizes(study: ClozeStudy) -> Extra | None:
                     decimal(row[f"p_{size}"], 4),
                     decimal(row[f"p_permutation_{size}"], 4),
                     decimal(row[f"power_{size}"], 2),
-                    "–" if row[f"smallest_{size}"] is None else decimal(100 * row[f"smallest_{size}"], 1),
+                    MISSING if row[f"smallest_{size}"] is None else decimal(100 * row[f"smallest_{size}"], 1),
                     row["conclusion"] if size == "large" else "",
                 )
             )
@@ -211,8 +220,8 @@ def _regressions(study: ClozeStudy) -> Extra | None:
         return None
     rows = []
     for row in study.regressions.iter_rows(named=True):
-        ends = "–" if row["low"] is None else f"{signed(row['low'])} to {signed(row['high'])}"
-        p = "–" if row["p"] is None else decimal(row["p"], 4)
+        ends = MISSING if row["low"] is None else f"{signed(row['low'])} to {signed(row['high'])}"
+        p = MISSING if row["p"] is None else decimal(row["p"], 4)
         rows.append((row["small"], row["term"], signed(row["estimate"]), ends, p))
     formulas = study.regressions["formula"].unique(maintain_order=True)
     return Extra(
@@ -309,7 +318,10 @@ def _published(study: ClozeStudy) -> Extra | None:
     rows = tuple(
         (
             model,
-            *("–" if (value := cells.get((model, *key))) is None else decimal(value, 1) for key in columns),
+            *(
+                MISSING if (value := cells.get((model, *key))) is None else decimal(value, 1)
+                for key in columns
+            ),
         )
         for model in models
     )

@@ -2,17 +2,20 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.files import replacing
+from felicity.core.files import parse_parquet, read_bytes, replacing
+from felicity.core.ids import hash_file
 from felicity.core.progress import Progress
 from felicity.core.schemas import PROMPTS
 from felicity.run import Model, evaluate
 from felicity.studies.cloze.plan import ClozeSet, find_file
 
 BLANK = "___."
+ANSWERED, NOTE = "answers.parquet", "answers.json"
 FRAMES_AT_ONCE = 256
 ANSWERS = {
     "item": pl.String(),
@@ -38,11 +41,11 @@ def answer_frames(
     has, since a target of several can never be the likeliest token. Kept in `folder`, and read from
     there when the model and the frames are the same.
     """
-    path = folder / "answers.parquet"
-    note = folder / "answers.json"
-    told = {"model": lm.info.key, "frames": data.key}
-    if path.exists() and note.exists() and json.loads(note.read_text(encoding="utf-8")) == told:
-        return pl.read_parquet(path)
+    path, note = folder / ANSWERED, folder / NOTE
+    told = {"model": lm.info.key, "frames": data.key, "contrasts": data.contrasts}
+    kept = _read_note(note)
+    if kept and {name: kept.get(name) for name in told} == told and _is_unchanged(path, kept):
+        return parse_parquet(read_bytes(path), path)
     source = find_file(data.name)
     rule = None if Path(source).suffix else "cloze"
     run = evaluate(source, lm, rule=rule, out=folder, progress=progress)
@@ -59,8 +62,22 @@ def answer_frames(
     with replacing(path) as part:
         answers.write_parquet(part)
     with replacing(note) as part:
-        part.write_text(json.dumps(told), encoding="utf-8")
+        part.write_text(json.dumps(told | {"digest": hash_file(path)}), encoding="utf-8")
     return answers
+
+
+def _read_note(note: Path) -> dict[str, Any] | None:
+    """What answers were kept for; None where that cannot be read."""
+    try:
+        kept = json.loads(note.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return kept if isinstance(kept, dict) else None
+
+
+def _is_unchanged(path: Path, kept: dict[str, Any]) -> bool:
+    """Whether answers are those that were kept."""
+    return path.exists() and kept.get("digest") == hash_file(path)
 
 
 def read_answers(data: ClozeSet, folder: Path) -> pl.DataFrame:
@@ -68,12 +85,12 @@ def read_answers(data: ClozeSet, folder: Path) -> pl.DataFrame:
 
     Raises BadInput if there are none, or they are answers to other frames.
     """
-    path, note = folder / "answers.parquet", folder / "answers.json"
-    if not path.exists() or not note.exists():
+    path, kept = folder / ANSWERED, _read_note(folder / NOTE)
+    if not path.exists() or kept is None:
         raise BadInput(f"{folder} has no answers; run `felicity cloze` with the same options again.")
-    if json.loads(note.read_text(encoding="utf-8")).get("frames") != data.key:
+    if kept.get("frames") != data.key or kept.get("contrasts", data.contrasts) != data.contrasts:
         raise BadInput(f"{folder} has answers to other frames than those of {data.name}; run it again.")
-    return pl.read_parquet(path)
+    return parse_parquet(read_bytes(path), path)
 
 
 def score_words(lm: Model, rows: pl.DataFrame, column: str) -> pl.DataFrame:

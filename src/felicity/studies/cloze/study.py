@@ -1,6 +1,5 @@
 """The study of larger probes (Shivagunde et al. 2023): datasets x models in, tables and a report out."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +7,9 @@ from pathlib import Path
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.files import disk_errors, read_frame, replacing
-from felicity.run import Model, read_study, write_study
+from felicity.core.files import read_frame
+from felicity.core.progress import Progress, rename_step
+from felicity.run import Model, name_models, read_study, write_sheets, write_study
 from felicity.studies.cloze.analysis import (
     Answers,
     Sets,
@@ -22,7 +22,7 @@ from felicity.studies.cloze.analysis import (
     tabulate_accuracy,
 )
 from felicity.studies.cloze.plan import find_extensions, read_cloze_set, wrote_it
-from felicity.studies.cloze.scoring import answer_frames, read_answers
+from felicity.studies.cloze.scoring import ANSWERED, NOTE, answer_frames, read_answers
 from felicity.studies.replay import read_published
 
 # Table 3 to 5 of the paper: mean of two annotators on 100 sentences, and their kappa.
@@ -31,7 +31,6 @@ PUBLISHED_HUMANS = {
     "neg_1500_simp_gen": (45.5, 0.45),
     "role_1500": (10.0, 0.07),
 }
-Progress = Callable[[str, int, int], None]
 KIND = "cloze"
 
 
@@ -94,22 +93,23 @@ def study_cloze(
         raise BadInput("Two datasets have the same name; rename a file, or leave one out.")
     answers: dict[tuple[str, str], pl.DataFrame] = {}
     warnings: list[str] = []
-    for opening in models:
-        lm = opening()
-        name = _name(lm, {model for _, model in answers})
+    for name, open_one in name_models(models, short=True).items():
+        lm = open_one()
         for label, data in sets.items():
             if wrote_it(data, name=lm.info.name, spec=lm.spec):
                 warnings.append(
                     f"{name} is judged on {label}, whose items it wrote itself: its figures there say little."
                 )
-            told = _tell(progress, f"{name} on {label}")
-            answers[label, name] = answer_frames(lm, data, out / "runs" / f"{label}-{name}", progress=told)
+            shown = rename_step(progress, f"{name} on {label}")
+            answers[label, name] = answer_frames(lm, data, out / "runs" / f"{label}-{name}", progress=shown)
     study = analyse(answers, sets, find_extensions(list(sets), against), figures=figures, human=human)
     study.warnings[:0] = warnings
-    write_tables(study, out)
+    tables = write_sheets(out, study.tables)
+    kept = [f"runs/{label}-{model}/{file}" for label, model in answers for file in (ANSWERED, NOTE)]
     write_study(
         out,
         KIND,
+        files=[*(path.name for path in tables), *kept],
         datasets=list(datasets),
         against=list(against),
         figures=list(figures),
@@ -120,23 +120,25 @@ def study_cloze(
     return study
 
 
-def read_again(folder: Path) -> ClozeStudy:
+def read_again(folder: Path, *, check: bool = True) -> ClozeStudy:
     """The study in a folder, analysed again from the answers that are kept there.
+
+    check: refuse answers that have changed since.
 
     Raises BadInput if a dataset is no longer what the models answered.
     """
-    told = read_study(folder).record
-    sets = {data.label: data for data in map(read_cloze_set, told["datasets"])}
+    record = read_study(folder, check=check).record
+    sets = {data.label: data for data in map(read_cloze_set, record["datasets"])}
     answers = {
         (run["dataset"], run["model"]): read_answers(
             sets[run["dataset"]], folder / "runs" / f"{run['dataset']}-{run['model']}"
         )
-        for run in told["runs"]
+        for run in record["runs"]
     }
-    human = Path(told["human"]) if told["human"] else None
-    extensions = find_extensions(list(sets), told["against"])
-    study = analyse(answers, sets, extensions, figures=told["figures"], human=human)
-    study.warnings[:0] = told["warnings"]
+    human = Path(record["human"]) if record["human"] else None
+    extensions = find_extensions(list(sets), record["against"])
+    study = analyse(answers, sets, extensions, figures=record["figures"], human=human)
+    study.warnings[:0] = record["warnings"]
     return study
 
 
@@ -170,15 +172,6 @@ def analyse(
         warnings=[],
         notes=notes,
     )
-
-
-def write_tables(study: ClozeStudy, out: Path) -> None:
-    """Each table as a CSV file in the folder."""
-    with disk_errors(out):
-        out.mkdir(parents=True, exist_ok=True)
-    for name, table in study.tables.items():
-        with replacing(out / f"{name}.csv") as part:
-            table.write_csv(part)
 
 
 def _note_targets(targets: pl.DataFrame) -> list[str]:
@@ -219,15 +212,3 @@ def _select_published(sets: Sets) -> pl.DataFrame:
 
 def _read_human(path: Path) -> pl.DataFrame:
     return read_frame(path, as_text=True)
-
-
-def _name(lm: Model, taken: set[str]) -> str:
-    """A name for folders and tables that no other model has."""
-    plain = re.sub(r"[^\w.-]+", "-", Path(lm.info.name).name).strip("-") or "model"
-    if plain in taken:
-        raise BadInput(f"Two models are called '{plain}'; give each once, or rename a folder.")
-    return plain
-
-
-def _tell(progress: Progress | None, part: str) -> Progress | None:
-    return None if progress is None else lambda _step, done, total: progress(part, done, total)

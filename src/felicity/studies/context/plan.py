@@ -1,6 +1,5 @@
 """Planning a context study: items, contexts and requests, and the record of the study, study.json."""
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible
-from felicity.core.files import read_frame, read_text, replacing
+from felicity.core.files import read_frame
 from felicity.core.schemas import check_schema
 from felicity.core.sweep import SWEEP_CONTEXTS, UNPERTURBED
 from felicity.data import Dataset, read_dataset, sample_items
@@ -24,12 +23,10 @@ from felicity.design.contexts import (
 )
 from felicity.engines import CountTokens
 from felicity.measures import check_measures, needs_unigram
-from felicity.run import RULES
+from felicity.run import RECORD, RULES, RunFolder, check_record, is_study, read_record
 from felicity.studies.context.settings import DRAWN, Setting, describe_text, find_text
 
 JUDGED = ("contrast", "formula")
-MANIFEST = "study.json"
-RUN = "manifest.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,15 +138,14 @@ def _read_contexts(path: Path) -> pl.DataFrame:
     return check_schema(read_frame(path), SWEEP_CONTEXTS, str(path))
 
 
-def read_record(folder: Path) -> dict[str, Any]:
+def find_record(folder: Path) -> dict[str, Any]:
     """The record of the study in a folder; empty if there is none.
 
     Raises BadInput if it cannot be read, or the folder is that of a run.
     """
-    path = folder / MANIFEST
-    if path.is_file():
-        return _read(path)
-    if (folder / RUN).is_file():
+    if is_study(folder):
+        return read_record(folder)
+    if RunFolder(folder).has_manifest():
         raise BadInput(
             f"{folder} contains a run, which the study would overwrite; choose another folder with -o."
         )
@@ -161,25 +157,19 @@ def read_drawn(contexts: Path) -> dict[str, Any]:
 
     Raises BadInput if there is none, or it is not that of a study.
     """
-    path = contexts.parent / MANIFEST
+    path = contexts.parent / RECORD
     if not contexts.is_file():
         raise BadInput(f"There is no file {contexts}; give the contexts.parquet in a study's folder.")
     if not path.is_file():
         raise BadInput(
-            f"{contexts} has no {MANIFEST} beside it, which says how it was drawn; give the "
+            f"{contexts} has no {RECORD} beside it, which says how it was drawn; give the "
             "contexts.parquet in a study's folder."
         )
-    told = _read(path)
+    told = check_record(contexts.parent, [contexts.name], advice="run that study again in another folder")
     known = told.get("setting")
     if not isinstance(known, dict) or not {*DRAWN, "text"} <= set(known) or "items" not in told:
         raise BadInput(f"{path} does not say how the contexts were drawn; run that study again.")
     return told
-
-
-def write_record(folder: Path, content: dict[str, Any]) -> None:
-    """Write the record of a study."""
-    with replacing(folder / MANIFEST) as part:
-        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def refuse_other(old: dict[str, Any], new: dict[str, Any], folder: Path) -> None:
@@ -205,10 +195,3 @@ def refuse_items(told: dict[str, Any], items: str, contexts: Path) -> None:
             f"{contexts} was drawn for other items; use the same dataset, suite and phenomenon, "
             "or draw new contexts in another folder."
         )
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(read_text(path)))
-    except (json.JSONDecodeError, TypeError, ValueError) as error:
-        raise BadInput(f"{path} is not JSON; remove that folder and run the study again.") from error

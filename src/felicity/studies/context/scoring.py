@@ -152,7 +152,11 @@ def find_ppl_margins(
             better.join(worse, on="item").select(
                 "item",
                 pl.lit(contrast.name).alias("rule"),
-                (pl.col("ppl") - pl.col("other")).alias("ppl_margin"),
+                # Two infinite perplexities are level; their difference would be no number.
+                pl.when(pl.col("ppl") == pl.col("other"))
+                .then(0.0)
+                .otherwise(pl.col("ppl") - pl.col("other"))
+                .alias("ppl_margin"),
             )
         )
     return pl.concat([empty, *rows])

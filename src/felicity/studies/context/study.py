@@ -14,23 +14,35 @@ from felicity.core.ids import hash_file
 from felicity.core.progress import Progress
 from felicity.design import describe_parser
 from felicity.engines import CountTokens, open_counter
-from felicity.run import Model, RunFolder, command_line, digest_items, installed, now, open_model
+from felicity.run import (
+    Model,
+    RunFolder,
+    check_record,
+    describe_study,
+    digest_items,
+    name_folder,
+    name_models,
+    open_model,
+    read_record,
+    write_record,
+)
 from felicity.studies.context.analysis import FILES, Findings, analyse
 from felicity.studies.context.plan import (
     Planned,
+    find_record,
     plan_study,
     read_drawn,
-    read_record,
     refuse_items,
     refuse_other,
-    write_record,
 )
 from felicity.studies.context.report import ContextPage, write_context_page
 from felicity.studies.context.scoring import Forecast, score_model
 from felicity.studies.context.settings import Setting, find_text, refuse_drawing
 
+KIND = "context"
 PATHS = ("text", "source", "conditions")
 LISTS = ("kinds", "from_suites", "perturbations")
+PLANNED = ("items", "contexts", "requests")
 LENGTHS = tuple(range(0, 1000, 100))
 
 
@@ -54,7 +66,7 @@ def plan_in(
 
     Raises BadInput if the folder contains another study, or contexts were drawn for other items.
     """
-    old = read_record(folder)
+    old = find_record(folder)
     drawn, told = old, setting.as_dict()
     if given is not None:
         drawn = read_drawn(given)
@@ -65,28 +77,28 @@ def plan_in(
     parser = describe_parser() if setting.parse or "nonsense" in setting.perturbations else {}
     own = folder / "contexts.parquet"
     taken = own if old and own.exists() else given
+    if taken == own:
+        check_record(folder, [own.name], advice=f"remove {folder} and run the study again")
     RunFolder(folder).prepare()
     planned = plan_study(setting, _nothing if taken else open_counter(), given=taken)
     items = digest_items(planned.items)
     if taken is not None:
         refuse_items(drawn, items, taken)
     planned = replace(planned, notes=tuple(dict.fromkeys([*drawn.get("notes", []), *planned.notes])))
-    for name in ("items", "contexts", "requests"):
+    for name in PLANNED:
         with replacing(folder / f"{name}.parquet") as part:
             getattr(planned, name).write_parquet(part, compression="zstd")
-    record = {
-        "felicity": installed("felicity"),
-        "created": old.get("created", now()),
-        "command": command_line(),
+    known = describe_study(KIND)
+    record = known | {
+        "created": old.get("created", known["created"]),
         "setting": told,
         "items": items,
         "notes": list(planned.notes),
-        "study": "context",
         "method": planned.dataset.method,
         "measure": planned.measures[0],
         "facts": [list(fact) for fact in list_facts(planned)],
     }
-    write_record(folder, record | parser)
+    write_record(folder, record | parser, [f"{name}.parquet" for name in PLANNED])
     return planned
 
 
@@ -107,15 +119,13 @@ def run_study(
     Raises BadInput if two models have the same name.
     """
     setting = planned.setting
-    _refuse_namesakes(models)
     judged, surprisals = [], []
-    for open_one in models:
+    for name, open_one in name_models(models).items():
         lm = open_one()
-        name = lm.info.name
         judgements, regions = score_model(
             lm,
             planned,
-            RunFolder(folder / "models" / name.replace("/", "--")),
+            RunFolder(folder / "models" / name_folder(name)),
             seed=setting.seed,
             options=setting.as_dict(),
             progress=progress(name) if progress else None,
@@ -135,6 +145,8 @@ def run_study(
         formula=formula,
     )
     write_findings(findings, folder)
+    planned_files = [f"{name}.parquet" for name in PLANNED]
+    write_record(folder, read_record(folder), [*planned_files, *FILES.values()])
     tables = {"curves": findings.curves} | findings.tables()
     page = write_context_page(build_page(tables, folder), folder) if report else None
     return Finished(planned=planned, judgements=everything, findings=findings, folder=folder, report=page)
@@ -175,7 +187,7 @@ def list_facts(planned: Planned) -> list[tuple[str, str]]:
 
 def build_page(tables: Mapping[str, pl.DataFrame], folder: Path) -> ContextPage:
     """The content of the report: the tables of the findings, and the record of the study."""
-    record = read_record(folder)
+    record = read_record(folder, check=False)
     return ContextPage(
         dataset=record["setting"]["dataset"],
         **tables,
@@ -189,12 +201,14 @@ def build_page(tables: Mapping[str, pl.DataFrame], folder: Path) -> ContextPage:
     )
 
 
-def report_context(folder: Path) -> Path:
+def report_context(folder: Path, *, check: bool = True) -> Path:
     """Write the page again from the tables in the folder; returns its path.
+
+    check: refuse tables that have changed since.
 
     Raises BadInput if the study is not finished.
     """
-    record = read_record(folder)
+    record = check_record(folder) if check else read_record(folder, check=False)
     if "facts" not in record or not (folder / FILES["curves"]).exists():
         raise BadInput(
             f"The study in {folder} is not finished; run `felicity context` with -o {folder} again."
@@ -208,14 +222,6 @@ def report_context(folder: Path) -> Path:
 
 def _nothing(_: Sequence[str]) -> list[int]:
     raise RuntimeError("contexts that are given are not counted")
-
-
-def _refuse_namesakes(models: Sequence[Callable[[], Model]]) -> None:
-    """Refuse two models of one name, which would share a folder, before the first is scored."""
-    names = [open_one().info.name for open_one in models] if len(models) > 1 else []
-    for name in names:
-        if names.count(name) > 1:
-            raise BadInput(f"Two models have the name '{name}'; give each once, or rename a folder.")
 
 
 def study_context(

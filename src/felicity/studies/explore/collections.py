@@ -1,6 +1,5 @@
 """What there is to look at: the runs that were named, grouped by their stimuli."""
 
-import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +12,10 @@ import polars as pl
 
 from felicity.core.contrasts import Headline
 from felicity.core.errors import BadInput, UnknownName
-from felicity.core.files import read_frame, read_text
-from felicity.run import RunFolder, find_headline
+from felicity.core.files import read_frame
+from felicity.run import RunFolder, check_record, find_headline, is_study, read_record
 from felicity.studies.explore.index import Source, build_index
 
-STUDY = "study.json"
 MODELS = "models"
 
 
@@ -99,7 +97,7 @@ def open_collections(paths: Sequence[Path], *, check: bool = True) -> Iterator[t
 
 def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[str, str]]]:
     """The runs of a folder, each with what tells its stimuli: the dataset and a digest."""
-    if (path / STUDY).exists():
+    if is_study(path):
         if not RunFolder(path).file("items").exists():
             raise BadInput(
                 f"{path} is no study of `felicity context`; name the run of a model in it, "
@@ -108,6 +106,8 @@ def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[st
         folders = sorted((path / MODELS).iterdir()) if (path / MODELS).is_dir() else []
         if not folders:
             raise BadInput(f"The context study in {path} has no finished model; run it again.")
+        if check:
+            check_record(path)
         for folder in folders:
             manifest = _read_manifest(RunFolder(folder), check=check)
             source = Source(
@@ -185,8 +185,8 @@ def read_study_curves(study: Path) -> pl.DataFrame:
 
 def read_study_unit(study: Path) -> str:
     """What the lengths of a study's contexts are counted in."""
-    setting = json.loads(read_text(study / STUDY)).get("setting", {})
-    return str(setting.get("unit", "tokens"))
+    setting = read_record(study, check=False).get("setting", {})
+    return str(setting.get("unit", "tokens")) if isinstance(setting, dict) else "tokens"
 
 
 def _without_repeats(paths: Sequence[Path]) -> list[Path]:

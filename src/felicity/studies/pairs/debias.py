@@ -14,12 +14,11 @@ from typing import Any
 import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible
-from felicity.core.files import replacing
 from felicity.core.progress import Progress
-from felicity.data import Columns
-from felicity.report import Extra, Figure, count, percent, write_sections
+from felicity.data import Columns, read_dataset
+from felicity.report import Extra, Figure, count, percent, percent_interval, write_sections
 from felicity.report.charts import Dot, Row, chart_accuracy, chart_scatter
-from felicity.run import Model, open_model
+from felicity.run import Model, open_model, write_sheets
 from felicity.stats import mcnemar_p, signed_rank, wilson_interval
 from felicity.studies.bias import EVERYTHING, SPLITS, draw_differences, study_bias
 
@@ -75,6 +74,8 @@ def study_debias(
         open_one=open_one,
         progress=progress,
     )
+    # A file that is not there is noticed before the other one is scored.
+    read_dataset(fair, columns, folder=source)
     left = study(biased, folder=folder / BIASED)
     for name, how in left.models.items():
         if how != "scored":
@@ -140,9 +141,7 @@ def _paired_p(left: pl.DataFrame, right: pl.DataFrame) -> float | None:
 
 def write_debias(study: DebiasStudy, folder: Path) -> list[Path]:
     """Write debias.csv and report.html with its figures; gives their paths."""
-    path = folder / "debias.csv"
-    with replacing(path) as part:
-        study.table.write_csv(part)
+    (path,) = write_sheets(folder, {"debias": study.table})
     extras = [
         _overall(study),
         _splits(study),
@@ -221,8 +220,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         for s in SPLITS
     ]
     sets = [
-        f"{percent(row[name])} ({percent(row[f'{name} low'])}–{percent(row[f'{name} high'])})"
-        for name in (BIASED, DEBIASED)
+        percent_interval(row[name], row[f"{name} low"], row[f"{name} high"]) for name in (BIASED, DEBIASED)
     ]
     tests = ["–" if row[name] is None else f"{row[name]:.3g}" for name in ("p", "p_suites")]
     return (str(row["model"]), str(row["measure"]), *splits, *sets, *tests)

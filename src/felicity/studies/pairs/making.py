@@ -153,7 +153,7 @@ def open_counters(specs: Sequence[str]) -> dict[str, CountTokens]:
     for spec in dict.fromkeys(specs):
         name = Path(spec).expanduser().name if Path(spec).expanduser().is_dir() else spec
         if name in counters:
-            raise BadInput(f"Two tokenizers go by the name '{name}'; rename one of the folders.")
+            raise BadInput(f"Two tokenizers are called '{name}'; rename one of the folders.")
         counters[name] = open_counter(spec)
     return counters
 
@@ -178,13 +178,21 @@ def open_frequency() -> Frequency:
     return zipf
 
 
-def write_pairs(pairs: pl.DataFrame, path: Path) -> Path:
-    """Write pairs by the ending of the path.
+def check_pairs_file(path: Path) -> None:
+    """Refuse a file that `write_pairs` could not write, before anything is drawn for it.
 
     Raises BadInput for another ending.
     """
     if path.suffix not in WRITERS:
         raise BadInput(f"Cannot write {path}: name a file that ends in {', '.join(WRITERS)}.")
+
+
+def write_pairs(pairs: pl.DataFrame, path: Path) -> Path:
+    """Write pairs by the ending of the path.
+
+    Raises BadInput for another ending.
+    """
+    check_pairs_file(path)
     with replacing(path) as part:
         WRITERS[path.suffix](pairs, part)
     return path
@@ -215,5 +223,5 @@ def _choose(plan: PairsPlan, known: Mapping[str, Paradigm], own: Sequence[Paradi
     uids = [paradigm.uid for paradigm in chosen]
     for uid in uids:
         if uids.count(uid) > 1:
-            raise BadInput(f"Two paradigms go by the name '{uid}'; rename one.")
+            raise BadInput(f"Two paradigms are called '{uid}'; rename one.")
     return chosen

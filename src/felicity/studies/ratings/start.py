@@ -57,7 +57,7 @@ def start_study(
     source: a dataset's name, a run folder, or a table with the columns item and text. sample: at most so many
     items of each suite. parts: lists to deal the items out to.
 
-    Raises BadInput, UnknownName; FelicityError where the folder holds a study already.
+    Raises BadInput, UnknownName; FelicityError if the folder already has a study.
     """
     if task not in TASKS:
         raise BadInput(f"There is no task '{task}'; known: {', '.join(TASKS)}.")
@@ -85,7 +85,7 @@ def start_study(
         title=json.dumps(f"Sentence ratings: {Path(source).name.split('.')[0]}", ensure_ascii=False),
         seed=seed,
         instructions=INSTRUCTIONS.get(task, JUDGE),
-        task=TASKS[task].format(points=points or (4 if lau else 7)),
+        task=TASKS[task].format(points=(4 if lau else 7) if points is None else points),
         design="\n".join(design),
     )
     with replacing(folder / STUDY_FILE) as part:
@@ -94,7 +94,8 @@ def start_study(
         return read_study(folder)
     except FelicityError:
         # The next attempt would find a study here.
-        (folder / STUDY_FILE).unlink()
+        for name in (STUDY_FILE, "stimuli.csv"):
+            (folder / name).unlink()
         raise
 
 
@@ -195,9 +196,12 @@ def _pair_up(rows: list[dict[str, str]], source: str) -> list[dict[str, str]]:
 
 
 def _is_square(rows: list[dict[str, str]]) -> bool:
+    """Whether every target item has the same conditions, or one only."""
     cells: dict[str, set[str]] = {}
     for row in rows:
-        cells.setdefault(row["item"], set()).add(row.get("condition", ""))
+        # Fillers and practice items are shown to everybody.
+        if (row.get("role") or "target") == "target":
+            cells.setdefault(row["item"], set()).add(row.get("condition", ""))
     return len({frozenset(own) for own in cells.values()}) == 1 or all(
         len(own) == 1 for own in cells.values()
     )

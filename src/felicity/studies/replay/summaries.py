@@ -192,7 +192,7 @@ def _people(rows: list[dict[str, object]], table: Table) -> list[tuple[str, str,
         answers = _share(row.get("total_mean"), "total_mean", table)
         count = str(row.get("count"))
         if not count.isdecimal() or not 0 < int(count) <= MOST_ANSWERS:
-            raise BadInput(f"Column 'count' of {table.path} holds {count[:60]!r}, not a number of answers.")
+            raise BadInput(f"Column 'count' of {table.path} has {count[:60]!r}, not a number of answers.")
         found.append((suite, suite, "individual", answers, int(count)))
         items = _share(row.get("accepted"), "accepted", table, most=ITEMS_OF_A_SUITE)
         found.append((suite, suite, "majority", items / ITEMS_OF_A_SUITE, ITEMS_OF_A_SUITE))

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from anyio import to_thread
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
@@ -13,6 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from felicity.core.errors import FelicityError
 from felicity.humans import (
     PLATFORM_ID,
+    POOL,
     Keys,
     PlatformIds,
     Refused,
@@ -52,7 +54,8 @@ def create_rating_site(store: Store, keys: Keys, ids: PlatformIds, options: Rati
     _add_arrival(site, shared)
     _add_study(site, shared)
     _add_leaving(site, shared)
-    add_researcher_pages(site, store, signer, options.token, test_link=f"/?test={make_test_token(keys)}")
+    link = f"/?test={make_test_token(keys)}"
+    add_researcher_pages(site, store, signer, pages, options.token, test_link=link)
     _add_errors(site, shared)
     site.add_middleware(
         Guard,
@@ -62,11 +65,13 @@ def create_rating_site(store: Store, keys: Keys, ids: PlatformIds, options: Rati
     )
 
     @asynccontextmanager
-    async def close_store(_site: FastAPI) -> AsyncIterator[None]:
+    async def hold_store(_site: FastAPI) -> AsyncIterator[None]:
+        # A thread without a connection of its own would only wait for one.
+        to_thread.current_default_thread_limiter().total_tokens = POOL
         yield
         store.close()
 
-    site.router.lifespan_context = close_store
+    site.router.lifespan_context = hold_store
     return site
 
 
@@ -111,7 +116,7 @@ def _add_arrival(site: FastAPI, shared: _Shared) -> None:
             known = shared.store.find_rater(session.key_hash)
             session = with_rater(session, known) if known else session
         if session.rater is not None:
-            return _go("/study", shared, session)
+            return _go_as(session, "/study", shared)
         if not session.test and session.key_hash is None and shared.store.study.platform.required:
             return shared.pages.message("needs_link", "", 403)
         shut = None if session.test else shared.store.has_room()
@@ -129,11 +134,11 @@ def _add_arrival(site: FastAPI, shared: _Shared) -> None:
         if shared.signer.read_form(form.get("token", ""), session) is None:
             return shared.pages.message("forbidden", "forbidden_text", 403)
         if session.rater is not None:
-            return _go("/study", shared, session)
+            return _go_as(session, "/study", shared)
         if not form.get("agree"):
             return shared.pages.consent(session, error="agree_needed")
-        rater = shared.store.enter(key_hash=session.key_hash, test=session.test)
-        return _go("/study", shared, with_rater(session, rater))
+        rater = shared.store.enter(key_hash=session.key_hash, test=session.test, session=session.sid)
+        return _go_as(with_rater(session, rater), "/study", shared)
 
 
 def _take_parameters(shared: _Shared, old: Session | None, given: str, *, test: bool) -> Response:
@@ -148,7 +153,7 @@ def _take_parameters(shared: _Shared, old: Session | None, given: str, *, test: 
         shared.ids.add(key_hash, given)
     if key_hash is None and not test:
         return RedirectResponse("/", status_code=303)
-    return _go("/", shared, start_session(old, key_hash=key_hash, test=test))
+    return _go_as(start_session(old, key_hash=key_hash, test=test), "/", shared)
 
 
 def _add_study(site: FastAPI, shared: _Shared) -> None:
@@ -177,19 +182,20 @@ def _add_study(site: FastAPI, shared: _Shared) -> None:
         token = shared.signer.read_form(form.get("token", ""), session)
         if token is None:
             return pages.message("forbidden", "forbidden_text", 403)
-        place = store.place(rater)
-        if token.slot != place.slot or token.step >= len(place.steps):
-            return _go("/study", shared, session)
+        steps = store.steps(token.slot)
+        if token.step >= len(steps):
+            return _go("/study")
         try:
-            given = read_step(store.study, place.steps[token.step], form)
+            given = read_step(store.study, steps[token.step], form)
         except Unanswered as missing:
-            if token.step != place.position:
-                return _go("/study", shared, session)
+            place = store.place(rater)
+            if (token.slot, token.step) != (place.slot, place.position):
+                return _go("/study")
             return pages.step(session, place, token.step, error=missing.message, form=form)
         outcome = store.record(rater, token.slot, token.step, token.key, given, shown=token.shown)
         if outcome == "try_again":
-            return pages.step(session, place, token.step, error="quiz_wrong")
-        return _go("/study", shared, session)
+            return pages.step(session, store.place(rater), token.step, error="quiz_wrong")
+        return _go("/study")
 
     @site.post("/alive")
     def keep_alive(request: Request, form: FormFields) -> Response:
@@ -211,15 +217,15 @@ def _add_leaving(site: FastAPI, shared: _Shared) -> None:
 
     @site.post("/more")
     def more(request: Request, form: FormFields) -> Response:
-        session, rater = confirmed(request, form)
+        _, rater = confirmed(request, form)
         store.next_list(rater)
-        return _go("/study", shared, session)
+        return _go("/study")
 
     @site.post("/finish")
     def finish(request: Request, form: FormFields) -> Response:
-        session, rater = confirmed(request, form)
+        _, rater = confirmed(request, form)
         store.complete(rater)
-        return _go("/study", shared, session)
+        return _go("/study")
 
     @site.get("/withdraw")
     def ask(request: Request) -> Response:
@@ -265,8 +271,13 @@ def _add_errors(site: FastAPI, shared: _Shared) -> None:
     site.add_exception_handler(RequestValidationError, invalid)
 
 
-def _go(path: str, shared: _Shared, session: Session) -> Response:
+def _go(path: str) -> Response:
     """Redirect, so that reloading the next page never sends the form again."""
-    response = RedirectResponse(path, status_code=303)
+    return RedirectResponse(path, status_code=303)
+
+
+def _go_as(session: Session, path: str, shared: _Shared) -> Response:
+    """Redirect, with the cookie of a session that has just changed."""
+    response = _go(path)
     shared.signer.write(response, session)
     return response

@@ -35,6 +35,7 @@ class Pages:
             "test": False,
             "can_withdraw": False,
             "progress": None,
+            "to_study": False,
         }
         page = self.templates.get_template(f"rating/{template}.html.j2")
         return html(page.render(shared | content), status)
@@ -42,7 +43,11 @@ class Pages:
     def message(self, title: str, text: str, status: int = 200) -> Response:
         """A short page that only says something."""
         words = self.study.interface
-        return self.render("message", status, title=words[title], text=words[text] if text else "")
+        # Whoever has lost the way, and not the place, is led back to it.
+        to_study = title in ("not_found", "forbidden")
+        return self.render(
+            "message", status, title=words[title], text=words[text] if text else "", to_study=to_study
+        )
 
     def refuse_request(self, status: int) -> Response:
         """The page for a request that was not let through."""

@@ -8,25 +8,41 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from felicity.humans import Store, describe_progress, export_tables
+from felicity.web.rating.pages import Pages
 from felicity.web.rating.session import Signer
 from felicity.web.site import FormFields, html, make_templates, same_token
 
 
-def add_researcher_pages(site: FastAPI, store: Store, signer: Signer, token: str, *, test_link: str) -> None:
+class NotTheResearcher(Exception):
+    """A request for the researcher's pages without their token."""
+
+
+def add_researcher_pages(
+    site: FastAPI, store: Store, signer: Signer, pages: Pages, token: str, *, test_link: str
+) -> None:
     """The pages under /researcher, all of which need the token."""
     templates = make_templates()
     cookie = f"{signer.cookie}-researcher"
 
     def check(request: Request) -> None:
         if not signer.is_researcher(request, token):
-            raise HTTPException(403)
+            raise NotTheResearcher
+
+    async def refuse(_request: Request, _error: Exception) -> Response:
+        text = (
+            "Open it with the link that felicity rate serve printed when it started; the link contains the "
+            "token. A new token is chosen at every start unless FELICITY_TOKEN is set."
+        )
+        return pages.render("message", 403, title="The researcher's page", text=text)
+
+    site.add_exception_handler(NotTheResearcher, refuse)
 
     @site.get("/researcher")
     def overview(request: Request) -> Response:
         given = request.query_params.get("token", "")
         if given:
             if not same_token(given, token):
-                raise HTTPException(403)
+                raise NotTheResearcher
             response: Response = RedirectResponse("/researcher", status_code=303)
             response.set_cookie(
                 cookie,

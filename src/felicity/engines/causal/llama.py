@@ -1,0 +1,291 @@
+"""Llama's forward pass without transformers, whose import takes longer than scoring a few sentences.
+
+In float32 and float64 every operation is the one that transformers makes, in the same order, so that
+log-probabilities are equal to the bit; the check on loading compares them. In half precision only matrix
+products and attention use it. The residual stream, normalization and positions stay in float32, which makes
+errors smaller, and projections of the same input are computed as one product, which is faster.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from felicity.core.errors import BadInput
+from felicity.engines.runtime import prepare_processor, refuse_broken_weights
+from felicity.engines.sources import read_config
+
+ARCHITECTURE, MODEL_TYPE = "LlamaForCausalLM", "llama"
+# Parameters up to which a model is computed here: the check on loading has two copies of it in memory, and
+# with a larger model the import of transformers is a small part of the start.
+MOST_PARAMETERS = 1_000_000_000
+FILE = "model.safetensors"
+HALF = ("bfloat16", "float16")
+# Fields of the configuration that must have this value, if they have one at all.
+EXPECTED = {
+    "hidden_act": "silu",
+    "attention_bias": False,
+    "mlp_bias": False,
+    "pretraining_tp": 1,
+    "quantization_config": None,
+    "rope_scaling": None,
+}
+NEEDED = ("hidden_size", "num_attention_heads", "num_hidden_layers", "rms_norm_eps", "vocab_size")
+# transformers' defaults.
+THETA = 10_000.0
+IN_A_LAYER = (
+    "input_layernorm",
+    "self_attn.q_proj",
+    "self_attn.k_proj",
+    "self_attn.v_proj",
+    "self_attn.o_proj",
+    "post_attention_layernorm",
+    "mlp.gate_proj",
+    "mlp.up_proj",
+    "mlp.down_proj",
+)
+EMBEDDING, OUTPUT, LAST_NORM = "model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"
+
+
+class Config(SimpleNamespace):
+    """The configuration, by the names of transformers."""
+
+    def get_text_config(self) -> "Config":
+        """Itself: the model reads nothing but text."""
+        return self
+
+
+class LayerCache:
+    """The keys and values of one layer."""
+
+    keys: Any = None
+    values: Any = None
+
+    def update(self, keys: Any, values: Any) -> tuple[Any, Any]:
+        """Append those of new positions; returns those of all positions."""
+        import torch
+
+        if self.keys is not None:
+            keys = torch.cat([self.keys, keys], dim=-2)
+            values = torch.cat([self.values, values], dim=-2)
+        self.keys, self.values = keys, values
+        return keys, values
+
+
+class LayerCaches:
+    """The KV cache, one entry per layer."""
+
+    def __init__(self, layers: int) -> None:
+        self.layers = [LayerCache() for _ in range(layers)]
+
+
+def read_llama_config(folder: Path) -> Config | None:
+    """The configuration of a model that this module can compute, else None."""
+    try:
+        return _read_fields(read_config(folder), folder)
+    except (TypeError, ValueError, ZeroDivisionError):
+        return None
+
+
+def _read_fields(given: Mapping[str, Any], folder: Path) -> Config | None:
+    rope = given.get("rope_parameters") or {"rope_theta": given.get("rope_theta")}
+    known = (
+        given.get("architectures") == [ARCHITECTURE]
+        and given.get("model_type") == MODEL_TYPE
+        and all(given.get(name) in (None, value) for name, value in EXPECTED.items())
+        and all(given.get(name) is not None for name in NEEDED)
+        and isinstance(rope, dict)
+        and rope.get("rope_type", "default") == "default"
+        and (folder / FILE).is_file()
+    )
+    if not known:
+        return None
+    heads = int(given["num_attention_heads"])
+    return Config(
+        num_attention_heads=heads,
+        num_key_value_heads=int(given.get("num_key_value_heads") or heads),
+        head_dim=int(given.get("head_dim") or given["hidden_size"] // heads),
+        num_hidden_layers=int(given["num_hidden_layers"]),
+        rms_norm_eps=float(given["rms_norm_eps"]),
+        rope_theta=float(rope.get("rope_theta") or THETA),
+        tie_word_embeddings=bool(given.get("tie_word_embeddings", False)),
+        vocab_size=int(given["vocab_size"]),
+    )
+
+
+def load_llama(folder: Path, config: Config, *, name: str, dtype: str) -> "Llama":
+    """The model in a folder; weights that are stored in this dtype are mapped into memory, not copied.
+
+    Raises BadInput if the file is damaged or lacks a weight, NotPossible if a weight is not a number.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    prepare_processor()
+    try:
+        weights = load_file(folder / FILE)
+        refuse_broken_weights(weights.items(), name)
+        return Llama(config, weights, dtype=dtype)
+    except (OSError, KeyError, RuntimeError, SafetensorError) as error:
+        raise BadInput(f"Cannot load the weights of '{name}': {error}") from error
+
+
+class Llama:
+    """A model in evaluation mode on the processor, called as transformers' class is called for a trie."""
+
+    def __init__(self, config: Config, weights: Mapping[str, Any], *, dtype: str) -> None:
+        import torch
+
+        self.config = config
+        self.dtype = getattr(torch, dtype)
+        self.device = torch.device("cpu")
+        half = dtype in HALF
+        self._embedding = weights[EMBEDDING].to(torch.float32 if half else self.dtype)
+        self._last_norm = weights[LAST_NORM].to(self._embedding.dtype)
+        layer = HalfLayer if half else ExactLayer
+        self._layers: list[Any] = [
+            layer(config, _take_layer(weights, number), self.dtype)
+            for number in range(config.num_hidden_layers)
+        ]
+        output = weights[EMBEDDING if config.tie_word_embeddings else OUTPUT].to(self.dtype)
+        rows, width = output.shape
+        self._head = torch.nn.Linear(width, rows, bias=False, device="meta")
+        self._head.weight = torch.nn.Parameter(output, requires_grad=False)
+        steps = torch.arange(0, config.head_dim, 2, dtype=torch.float)
+        self._frequencies = 1.0 / (config.rope_theta ** (steps / config.head_dim))
+
+    def get_output_embeddings(self) -> Any:
+        """The output projection."""
+        return self._head
+
+    def new_cache(self) -> LayerCaches:
+        """An empty KV cache."""
+        return LayerCaches(self.config.num_hidden_layers)
+
+    def __call__(
+        self,
+        *,
+        input_ids: Any,
+        position_ids: Any,
+        attention_mask: Any,
+        past_key_values: LayerCaches | None = None,
+        use_cache: bool = False,
+    ) -> SimpleNamespace:
+        """Logits at every position that the output projection is given."""
+        import torch
+
+        caches = past_key_values.layers if use_cache and past_key_values else [None] * len(self._layers)
+        hidden = torch.nn.functional.embedding(input_ids, self._embedding)
+        angles = position_ids[..., None].float() * self._frequencies
+        angles = torch.cat((angles, angles), dim=-1)
+        turn = tuple(part.to(hidden.dtype).unsqueeze(1) for part in (angles.cos(), angles.sin()))
+        for layer, cache in zip(self._layers, caches, strict=True):
+            hidden = layer(hidden, turn, attention_mask, cache)
+        last = normalize(hidden, self._last_norm, self.config.rms_norm_eps)
+        return SimpleNamespace(logits=self._head(last.to(self.dtype)))
+
+
+class ExactLayer:
+    """A layer with the operations of transformers."""
+
+    def __init__(self, config: Config, weights: Mapping[str, Any], dtype: Any) -> None:
+        self._config = config
+        self._weights = {name: weight.to(dtype) for name, weight in weights.items()}
+
+    def __call__(self, hidden: Any, turn: tuple[Any, ...], mask: Any, cache: LayerCache | None) -> Any:
+        """The hidden states after this layer."""
+        from torch.nn.functional import linear, silu
+
+        config, weights = self._config, self._weights
+        split = (*hidden.shape[:-1], -1, config.head_dim)
+        given = normalize(hidden, weights["input_layernorm"], config.rms_norm_eps)
+        query, key, value = (
+            linear(given, weights[f"self_attn.{name}_proj"]).view(split).transpose(1, 2) for name in "qkv"
+        )
+        query, key = (part * turn[0] + rotate_half(part) * turn[1] for part in (query, key))
+        if cache is not None:
+            key, value = cache.update(key, value)
+        hidden = hidden + linear(attend(query, key, value, mask), weights["self_attn.o_proj"])
+        given = normalize(hidden, weights["post_attention_layernorm"], config.rms_norm_eps)
+        gate = silu(linear(given, weights["mlp.gate_proj"]))
+        up = linear(given, weights["mlp.up_proj"])
+        return hidden + linear(gate * up, weights["mlp.down_proj"])
+
+
+class HalfLayer:
+    """A layer with products in half precision and everything between them in float32."""
+
+    def __init__(self, config: Config, weights: Mapping[str, Any], dtype: Any) -> None:
+        import torch
+
+        self._config = config
+        self._norms = [weights[f"{name}_layernorm"].float() for name in ("input", "post_attention")]
+        self._into_attention = torch.cat([weights[f"self_attn.{name}_proj"] for name in "qkv"]).to(dtype)
+        self._out_of_attention = weights["self_attn.o_proj"].to(dtype)
+        self._into_mlp = torch.cat([weights[f"mlp.{name}_proj"] for name in ("gate", "up")]).to(dtype)
+        self._out_of_mlp = weights["mlp.down_proj"].to(dtype)
+        self._dtype = dtype
+
+    def __call__(self, hidden: Any, turn: tuple[Any, ...], mask: Any, cache: LayerCache | None) -> Any:
+        """The hidden states after this layer, which are written over those before it."""
+        from torch.nn.functional import linear, silu
+
+        config = self._config
+        heads, groups = config.num_attention_heads, config.num_key_value_heads
+        given = normalize(hidden, self._norms[0], config.rms_norm_eps).to(self._dtype)
+        mixed = linear(given, self._into_attention).view(*hidden.shape[:-1], -1, config.head_dim)
+        mixed = mixed.transpose(1, 2)
+        turned, value = mixed[:, : heads + groups], mixed[:, heads + groups :]
+        turned = (turned * turn[0] + rotate_half(turned) * turn[1]).to(self._dtype)
+        query, key = turned[:, :heads], turned[:, heads:]
+        if cache is not None:
+            key, value = cache.update(key, value)
+        hidden += linear(attend(query, key, value, mask), self._out_of_attention)
+        given = normalize(hidden, self._norms[1], config.rms_norm_eps).to(self._dtype)
+        gate, up = linear(given, self._into_mlp).chunk(2, dim=-1)
+        hidden += linear(silu(gate).mul_(up), self._out_of_mlp)
+        return hidden
+
+
+def _take_layer(weights: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """The weights of one layer by their names inside it.
+
+    Raises KeyError for a weight that is missing.
+    """
+    return {name: weights[f"model.layers.{number}.{name}.weight"] for name in IN_A_LAYER}
+
+
+def normalize(hidden: Any, weight: Any, epsilon: float) -> Any:
+    """RMS normalization, in float32 as transformers computes it."""
+    import torch
+
+    wide = hidden.to(torch.float32)
+    variance = wide.pow(2).mean(-1, keepdim=True)
+    return weight * (wide * torch.rsqrt(variance + epsilon)).to(hidden.dtype)
+
+
+def rotate_half(states: Any) -> Any:
+    """The second half of the last dimension, negated, before the first."""
+    import torch
+
+    middle = states.shape[-1] // 2
+    return torch.cat((-states[..., middle:], states[..., :middle]), dim=-1)
+
+
+def repeat_heads(states: Any, times: int) -> Any:
+    """Each key or value head once for every query head that uses it."""
+    batch, heads, length, width = states.shape
+    if times == 1:
+        return states
+    wide = states[:, :, None].expand(batch, heads, times, length, width)
+    return wide.reshape(batch, heads * times, length, width)
+
+
+def attend(query: Any, key: Any, value: Any, mask: Any) -> Any:
+    """Attention of the query heads to the keys that the mask allows, heads side by side again."""
+    from torch.nn.functional import scaled_dot_product_attention
+
+    times = query.shape[1] // key.shape[1]
+    key, value = (repeat_heads(part, times) for part in (key, value))
+    seen = scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=query.shape[-1] ** -0.5)
+    return seen.transpose(1, 2).flatten(2)

@@ -1,0 +1,1 @@
+from .saved import report_study as report_study

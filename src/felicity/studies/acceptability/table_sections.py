@@ -1,0 +1,244 @@
+"""Models against people in the report: the paper's table, the ceilings, tests, and effects of context."""
+
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from felicity.report import Extra, Figure, count, decimal, signed
+from felicity.report.charts import Cell as Box
+from felicity.report.charts import Estimate, chart_estimates, chart_matrix
+from felicity.studies.acceptability.correlations import CONTEXT, MEASURE, MODEL, PEOPLE
+from felicity.studies.acceptability.findings import name_measure
+from felicity.studies.acceptability.ratings import label_setting
+from felicity.studies.acceptability.study import AcceptabilityStudy
+
+MOST_TESTS = 60
+KINDS = {MEASURE: "Measures", MODEL: "Models", CONTEXT: "Model contexts"}
+
+
+def show_table(study: AcceptabilityStudy) -> Extra:
+    """Every correlation in the layout of the paper, as a table and as a heat map."""
+    measures = study.correlations["measure"].unique(maintain_order=True).to_list()
+    cells = {
+        (row["setting"], row["model"], row["context"], row["measure"]): row
+        for row in study.correlations.iter_rows(named=True)
+    }
+    rows, boxes = [], []
+    for setting in study.ratings.settings:
+        for model, context in dict.fromkeys((key[1], key[2]) for key in cells if key[0] == setting):
+            own = [cells.get((setting, model, context, measure)) for measure in measures]
+            rows.append((label_setting(setting), model, context, *map(_cell, own)))
+            boxes += [
+                Box(
+                    f"{label_setting(setting)} · {model} · {context}",
+                    name_measure(cell["measure"]),
+                    cell["r"],
+                )
+                for cell in own
+                if cell
+            ]
+        for bound in study.ceilings.filter(setting=setting).iter_rows(named=True):
+            interval = f"{decimal(bound['r'], 3)} ({decimal(bound['low'])}–{decimal(bound['high'])})"
+            rows.append(
+                (label_setting(setting), bound["bound"], "people", interval, *[""] * (len(measures) - 1))
+            )
+    figure = Figure(
+        name="correlations",
+        title="Correlation with ratings",
+        subtitle=f"{study.ratings.name}: ratings, model and model context by measure",
+        label="Heat map of the correlations in the table below.",
+        chart=partial(
+            chart_matrix,
+            boxes,
+            row_title="ratings, model",
+            column_title="measure",
+            unit="r",
+            diverging=any(box.value < 0 for box in boxes),
+        ),
+    )
+    return Extra(
+        name="table",
+        title="Scores against ratings",
+        lede="Pearson's r of every model, context and measure with the mean ratings of every setting, in the "
+        "layout "
+        "of Table 3 of Lau et al. (2020), with 95% bootstrap intervals. An asterisk marks the best measure "
+        "of a row, "
+        "a dagger the best model and context of a column among the same ratings. UB1 is one rating against "
+        "the mean "
+        "of the rest, UB2 random halves; their ranges hold 95% of the trials.",
+        figures=(figure,),
+        columns=("Ratings", "Model", "Context", *map(name_measure, measures)),
+        rows=tuple(rows),
+        names=3,
+        notes=("Spearman's and Kendall's coefficients of every cell are in correlations.csv.",),
+    )
+
+
+def _cell(cell: dict[str, Any] | None) -> str:
+    if cell is None:
+        return "–"
+    marks = ("*" if cell["best_measure"] else "") + ("†" if cell["best_model"] else "")
+    return f"{decimal(cell['r'], 3)}{marks} ({decimal(cell['low'])}–{decimal(cell['high'])})"
+
+
+def show_ceilings(study: AcceptabilityStudy) -> Extra:
+    """The best measure of every model beside what people reach."""
+    figures = []
+    for setting in study.ratings.settings:
+        best = (
+            study.correlations.filter(setting=setting, best_measure=True)
+            .unique(["model", "context"], keep="first", maintain_order=True)
+            .sort("r", descending=True)
+        )
+        rows = [
+            Estimate(
+                f"{row['model']} · {row['context']} · {name_measure(row['measure'])}",
+                row["r"],
+                row["low"],
+                row["high"],
+            )
+            for row in best.iter_rows(named=True)
+        ]
+        bounds = study.ceilings.filter(setting=setting)
+        levels = dict(zip(bounds["bound"], bounds["r"], strict=True))
+        figures.append(
+            Figure(
+                name=f"ceilings_{setting}",
+                title=f"Best measure of every model against {label_setting(setting)}",
+                subtitle=f"{study.ratings.name}, setting '{setting}'",
+                label=f"Correlations with {label_setting(setting)} beside UB1 and UB2; the table has the "
+                "numbers.",
+                chart=partial(chart_estimates, rows, axis="Pearson's r", levels=levels),
+            )
+        )
+    return Extra(
+        name="ceilings",
+        title="How far to what people reach",
+        lede="The best measure of every model and context, with 95% intervals, beside the upper bounds: what "
+        "one "
+        "person (UB1) and half of the people (UB2) reach.",
+        figures=tuple(figures),
+    )
+
+
+def show_tests(study: AcceptabilityStudy) -> Extra | None:
+    """Whether one measure, model or context beats another; None if nothing could be tested."""
+    known = study.tests.filter(pl.col("p").is_not_null())
+    if known.is_empty():
+        return None
+    first = study.ratings.settings[0]
+    # A table for reading: models in the raters' own context; tests.csv has every comparison.
+    own = pl.col("context").is_null() | (pl.col("context") == pl.col("setting"))
+    shown = known.filter(own & ((pl.col("compares") != MEASURE) | (pl.col("setting") == first)))
+    shown = shown.sort("compares", "p_holm", "p", maintain_order=True)
+    rows = []
+    for kind in KINDS:
+        for row in shown.filter(compares=kind).head(MOST_TESTS // len(KINDS)).iter_rows(named=True):
+            fixed = [row["model"], row["context"], row["measure"] and name_measure(row["measure"])]
+            rows.append(
+                (
+                    KINDS[kind],
+                    label_setting(row["setting"]),
+                    " · ".join(part for part in fixed if part),
+                    f"{name_measure(row['first'])} – {name_measure(row['second'])}",
+                    decimal(row["r_first"], 3),
+                    decimal(row["r_second"], 3),
+                    signed(row["t"]),
+                    _p(row["p"]),
+                    _p(row["p_holm"]),
+                    _p(row["p_holm_within"]),
+                    _p(row["p_steiger"]),
+                )
+            )
+    return Extra(
+        name="tests",
+        title="Does one beat another?",
+        lede="Williams' t of two dependent correlations with the same ratings, for cells that differ in one "
+        "respect. Holm's adjustment is over all comparisons of the same kind in the study; within is over "
+        "those with the same ratings, and of the same model where measures or contexts are compared: use it "
+        "only for a model that you chose beforehand. The p of Steiger's Z is beside it, not adjusted.",
+        columns=(
+            "Compares",
+            "Ratings",
+            "Of",
+            "First – second",
+            "r",
+            "r",
+            "t",
+            "p",
+            "p, Holm",
+            "p, Holm within",
+            "p, Steiger",
+        ),
+        rows=tuple(rows),
+        names=4,
+        notes=(
+            f"The smallest adjusted p-values of each kind, in the context that raters saw; tests.csv has all "
+            f"{count(study.tests.height)} comparisons.",
+        ),
+    )
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return "<0.0001" if value < 0.0001 else decimal(value, 4)
+
+
+def show_effects(study: AcceptabilityStudy) -> Extra | None:
+    """What a context does to ratings and to scores, side by side; None without ratings in no context."""
+    if study.effects.is_empty():
+        return None
+    best = study.correlations.filter(best_measure=True).filter(pl.col("context") == pl.col("setting"))
+    chosen = {(row["model"], row["context"]): row["measure"] for row in best.iter_rows(named=True)}
+    shown = [
+        row
+        for row in study.effects.iter_rows(named=True)
+        if row["who"] == PEOPLE or chosen.get((row["who"], row["context"])) == row["measure"]
+    ]
+    estimates = [
+        Estimate(f"{_who(row)} · {row['context']}", row["slope"], row["slope_low"], row["slope_high"])
+        for row in shown
+    ]
+    figure = Figure(
+        name="compression",
+        title="Slope of in-context values on those without context",
+        subtitle="below 1 where values are compressed, but also where they merely correlate less",
+        label="Slopes with 95% intervals; the table has the numbers.",
+        chart=partial(chart_estimates, estimates, axis="slope", levels={"slope 1": 1.0}),
+    )
+    return Extra(
+        name="effects",
+        title="What context does to people and to models",
+        lede="Ratings and scores in the same terms: in standard deviations of the values without a context. "
+        "The ratio of spreads tells compression (below 1); the slope is below 1 also where the two merely "
+        "correlate imperfectly. Raised is the mean change; good and bad are the changes "
+        "of sentences that people rate high and low without a context, beyond the mean change: a good "
+        "sentence that "
+        "falls and a bad one that rises is compression at both ends.",
+        figures=(figure,),
+        columns=("Who", "Context", "Slope", "Ratio of SD", "Raised", "Good", "Bad"),
+        rows=tuple(
+            (
+                _who(row),
+                row["context"],
+                f"{decimal(row['slope'])} ({decimal(row['slope_low'])}–{decimal(row['slope_high'])})",
+                decimal(row["sd_ratio"]),
+                f"{signed(row['raised'])} ({signed(row['raised_low'])} to {signed(row['raised_high'])})",
+                signed(row["good"]),
+                signed(row["bad"]),
+            )
+            for row in shown
+        ),
+        names=2,
+        notes=(
+            "Noise in the values without a context makes a slope smaller than 1 by itself; the ratio of "
+            "spreads does "
+            "not suffer from it. effects.csv has every measure.",
+        ),
+    )
+
+
+def _who(row: dict[str, Any]) -> str:
+    return PEOPLE if row["who"] == PEOPLE else f"{row['who']}, {name_measure(row['measure'])}"

@@ -1,1 +1,0 @@
-from .pages import report_study as report_study
