@@ -15,7 +15,7 @@ import pytest
 
 import felicity as fe
 from felicity.engines.runtime.devices import ISA, choose_dtype, prepare_dtype
-from felicity.run.precision import fit_tail, measure_spreads, settle
+from felicity.run.precision import draw_sample, fit_tail, measure_spreads, settle
 
 
 class Simulated:
@@ -54,6 +54,17 @@ def test_verdicts_are_those_of_float32_on_every_item_though_hundreds_would_have_
     judged = run.settle()
     assert ((judged["margin"].to_numpy() > 0) == (run.margin > 0)).all()
     assert len(run.exact) < 0.4 * len(run.items)
+
+
+def test_a_rare_group_is_sampled_as_well_and_a_small_one_whole() -> None:
+    groups = pl.Series("group", ["shared"] * 2_000 + ["apart"] * 200 + ["few"] * 7)
+    spreads = pl.DataFrame({"item": [f"i{place}" for place in range(len(groups))], "group": groups})
+    sample = draw_sample(spreads, seed=4)
+    drawn = spreads.filter(pl.col("item").is_in(sample.implode()))
+    assert drawn["item"].to_list() == sample.to_list()
+    assert dict(drawn["group"].value_counts().iter_rows()) == {"shared": 60, "apart": 30, "few": 7}
+    assert draw_sample(spreads, seed=4).to_list() == sample.to_list()
+    assert draw_sample(spreads.clear(), seed=4).is_empty()
 
 
 def draw_shifts(kind: str, margin: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -202,7 +213,7 @@ def test_a_run_in_bfloat16_has_the_verdicts_of_float32(tiny_model: Path, tmp_pat
     rows += [f"level,{condition},She saw." for condition in verbs]
     table.write_text("\n".join(["item,condition,text", *rows]) + "\n", encoding="utf-8")
     # Few items and tiny margins: with the risk as it is, all of them would be scored again.
-    few = "import sys, felicity.run.precision as p; p.SAMPLE_ITEMS, p.TAIL_LEAST, p.RISK = 20, 10, 2.0"
+    few = "import sys, felicity.run.precision as p; p.SAMPLE_LEAST, p.TAIL_LEAST, p.RISK = 20, 10, 2.0"
     program = [
         sys.executable,
         "-c",

@@ -106,7 +106,7 @@ class Settling:
 def test_verdicts_are_those_of_float32_where_many_would_have_turned(
     contrasts: tuple[Contrast, ...], means: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("felicity.run.precision.SAMPLE_ITEMS", 20)
+    monkeypatch.setattr("felicity.run.precision.SAMPLE_LEAST", 20)
     rng = np.random.default_rng(3)
     # Log-probabilities are below 0.
     exact = rng.normal(means, 4.0, (300, len(means))) - 100

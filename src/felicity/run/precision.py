@@ -33,8 +33,9 @@ TAIL_SHARE = 0.2
 CONFIDENCE = 0.95
 # With fewer shifts than this, nothing is said of a tail, and all its items are doubtful.
 TAIL_LEAST = 20
-SAMPLE_ITEMS = 100
+# The random sample of each group: this share of its items, but at least so many.
 SAMPLE_SHARE = 0.03
+SAMPLE_LEAST = 30
 # While more than this share of the items is doubtful, only the closer half of them is scored at a time.
 STEP_SHARE = 0.02
 
@@ -155,7 +156,7 @@ def settle(
     rough = rough.with_columns(
         (pl.col("margin").abs() / (pl.col("error") * pl.col("spread"))).alias("size")
     ).with_columns(pl.col("size").min().over("item").alias("closest"))
-    sample = waiting = draw_sample(items, seed=seed)
+    sample = waiting = draw_sample(spreads, seed=seed)
     known = items.clear()
     frontiers = dict.fromkeys(spreads["group"].unique(maintain_order=True), 0.0)
     turn = 0
@@ -272,8 +273,11 @@ def _spread(
     return max(1.0, apart) ** 0.5, SHARED if common else APART
 
 
-def draw_sample(items: pl.Series, *, seed: int) -> pl.Series:
-    """The items that measure the error: a sample, or all items of a small run."""
-    size = min(len(items), max(SAMPLE_ITEMS, round(SAMPLE_SHARE * len(items))))
-    chosen = np.random.default_rng(seed).choice(len(items), size=size, replace=False)
-    return items.gather(np.sort(chosen))
+def draw_sample(spreads: pl.DataFrame, *, seed: int) -> pl.Series:
+    """The items that measure the error: a sample of each group, or all items of a small one."""
+    rng = np.random.default_rng(seed)
+    places = []
+    for (_,), group in spreads.with_row_index().partition_by("group", as_dict=True).items():
+        size = min(len(group), max(SAMPLE_LEAST, round(SAMPLE_SHARE * len(group))))
+        places.append(group["index"].gather(rng.choice(len(group), size=size, replace=False)))
+    return spreads["item"].gather(pl.concat(places).sort()) if places else spreads["item"]

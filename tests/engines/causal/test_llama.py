@@ -23,6 +23,9 @@ from tests.conftest import make_tiny_model
 
 # Query heads, key heads, whether input and output embeddings are one.
 SHAPES = [(4, 2, True), (4, 4, False), (6, 1, True)]
+HALF_RUNS = pytest.mark.skipif(
+    not measure_speedup("bfloat16", "cpu"), reason="bfloat16 products do not run here"
+)
 SENTENCES = ["The cats annoy Tim.", "The cats annoys Tim.", "No dog has ever barked here."]
 
 
@@ -110,7 +113,7 @@ def test_numbers_equal_those_of_transformers_to_the_bit(
         np.testing.assert_array_equal(score(own, encoded, shape), score(theirs, encoded, shape))
 
 
-@pytest.mark.skipif(not measure_speedup("bfloat16", "cpu"), reason="bfloat16 products do not run here")
+@HALF_RUNS
 def test_half_precision_is_nearer_to_float32_than_transformers(tmp_path: Path) -> None:
     deep = make_llama(tmp_path / "deep", num_hidden_layers=16)
     # Weights that bfloat16 represents exactly, as most models are published: only the computation differs.
@@ -122,6 +125,54 @@ def test_half_precision_is_nearer_to_float32_than_transformers(tmp_path: Path) -
     theirs = score(load_theirs(deep, "bfloat16"), encoded) - exact
     # On 335 BLiMP pairs SmolLM2's median shift is 0.73 times that of transformers; this model is less deep.
     assert np.sqrt(np.mean(own**2)) < 0.95 * np.sqrt(np.mean(theirs**2))
+
+
+@HALF_RUNS
+def test_half_precision_computes_the_first_tokens_in_float32(folder: Path) -> None:
+    half, exact = load_own(folder, "bfloat16"), load_own(folder)
+    states: dict[str, list[torch.Tensor]] = {"half": [], "exact": []}
+    for name, model in (("half", half), ("exact", exact)):
+        model._layers[-1] = keep_states(model._layers[-1], states[name])
+    # A begin token, two first words, and further words that use them; the second text is a batch of its own.
+    texts = Encoded.from_ids([[0, 5, 9, 4, 7], [0, 6, 9, 3, 8], [0, 5, 9, 4, 2]])
+    expected = score(exact, texts)
+    found = score(half, texts)
+    assert 0 < np.abs(found - expected).max() < 0.2
+    # In preorder: the begin token, then "5" with all below it, then "6" with all below it.
+    rows = {"begin": 0, "5": 1, "6": 4}
+    for row in rows.values():
+        torch.testing.assert_close(
+            states["half"][0][0, row], states["exact"][0][0, row], rtol=1e-5, atol=1e-5
+        )
+    assert not torch.allclose(states["half"][0][0, 2], states["exact"][0][0, 2], rtol=1e-5, atol=1e-5)
+
+
+def keep_states(layer: Any, kept: list[torch.Tensor]) -> Any:
+    """The layer, which also keeps the hidden states that it is given."""
+
+    def call(hidden: Any, *further: Any) -> Any:
+        kept.append(hidden.clone())
+        return layer(hidden, *further)
+
+    return call
+
+
+@HALF_RUNS
+def test_half_precision_takes_the_logit_of_a_scored_token_in_float32(folder: Path) -> None:
+    half = load_own(folder, "bfloat16")
+    rng = np.random.default_rng(2)
+    states = torch.from_numpy(rng.normal(0, 3, (5, 64)).astype(np.float32))
+    logits = half.get_output_embeddings()(states.bfloat16())
+    rows, targets = np.array([0, 1, 2, 3, 4]), np.array([7, 1, 0, 3, 9])
+    rough = logits.float().log_softmax(dim=1)[rows, targets].detach().numpy()
+    # The same by hand: the one logit is replaced before the softmax.
+    weights = load_file(folder / "model.safetensors")["model.embed_tokens.weight"].double()
+    replaced = logits.detach().double()
+    replaced[rows, targets] = (states.double() * weights[targets]).sum(dim=1)
+    expected = replaced.log_softmax(dim=1)[rows, targets].numpy()
+    found = half.refine(rough, logits, states, rows, targets)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-5)
+    assert np.abs(found - rough).max() > 1e-3
 
 
 def test_a_model_is_scored_without_transformers_once_it_was_checked(folder: Path, empty_cache: Path) -> None:

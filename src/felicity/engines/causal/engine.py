@@ -173,9 +173,9 @@ class CausalEngine:
         )
 
     def _scoring_version(self) -> int:
-        """2 for models whose stored scores of version 1 depended on the batch or were less precise."""
+        """Above 1 for models whose scores of earlier versions depended on the batch or were less precise."""
         if self._compute.dtype in HALF and self._llama_config:
-            return 2
+            return 3
         config = read_config(self._source.folder)
         rope = [config.get(name) for name in ("rope_parameters", "rope_scaling")]
         turned = any(kind in str(part) for part in rope for kind in LENGTH_DEPENDENT_ROPE)

@@ -1,12 +1,12 @@
 """Forward passes over a token trie: attention masks, the KV cache, and the scores of every sequence."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from felicity.engines.causal.llama import Llama
+from felicity.engines.causal.llama import BEGINNING, Beginnings, Llama
 from felicity.engines.causal.trie import Shape, Span, Trie, build_trie, plan_units
 from felicity.engines.runtime import TokenScorer, compute_logits
 from felicity.engines.tokenizing import Encoded
@@ -61,6 +61,24 @@ def find_rope_types(config: Any) -> list[str]:
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """Logits, one row per node; `refine` makes log-probabilities that were computed from them more precise.
+
+    Both are valid until the next forward pass.
+    """
+
+    logits: Any
+    refine: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
+
+    def score(self, scorer: TokenScorer, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Records of the targets, each under its row; rows must be ascending."""
+        records = scorer.score(self.logits, rows, targets)
+        if self.refine is not None:
+            records["logprob"] = self.refine(records["logprob"], rows, targets)
+        return records
+
+
+@dataclass(frozen=True)
 class TreeModel:
     """A causal model that computes tries.
 
@@ -83,8 +101,8 @@ class TreeModel:
             return cls(model, {ALL_LAYERS: None})
         return cls(model, {name or ALL_LAYERS: window for name, window in windows.items()})
 
-    def forward_rows(self, trie: Trie, spans: list[Span], targets: list[np.ndarray]) -> Any:
-        """Logits at the target nodes of several spans, one span per row; `targets` index into a span."""
+    def forward_rows(self, trie: Trie, spans: list[Span], targets: list[np.ndarray]) -> Prediction:
+        """Predictions at the target nodes of several spans, one span per row; `targets` index into a span."""
         width = max(len(span) for span in spans)
         nodes = np.full((len(spans), width), -1)
         for row, span in enumerate(spans):
@@ -94,8 +112,8 @@ class TreeModel:
 
     def forward_passes(
         self, trie: Trie, span: Span, targets: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
-        """Pass by pass: the nodes, which of `targets` are among them, and the logits there.
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, Prediction]]:
+        """Pass by pass: the nodes, which of `targets` are among them, and the predictions there.
 
         The KV cache keeps only the ancestors of the next pass's first node.
         """
@@ -116,15 +134,16 @@ class TreeModel:
 
     def _forward(
         self, trie: Trie, nodes: np.ndarray, keys: np.ndarray, select: np.ndarray, *, cache: Any
-    ) -> Any:
-        """Logits at the selected positions of the flattened nodes; -1 among the nodes is padding."""
+    ) -> Prediction:
+        """Predictions at the selected positions of the flattened nodes; -1 among the nodes is padding."""
         import torch
 
         model = self.model
+        half = isinstance(model, Llama) and model.half
         real = nodes >= 0
         ids = torch.from_numpy(np.where(real, trie.token[nodes], 0)).to(model.device)
         positions = torch.from_numpy(np.where(real, trie.depth[nodes], 0)).to(model.device)
-        return compute_logits(
+        logits = compute_logits(
             model,
             ids,
             select,
@@ -132,7 +151,16 @@ class TreeModel:
             attention_mask=self._masks(trie, nodes, keys),
             past_key_values=cache,
             use_cache=cache is not None,
+            **({"beginnings": find_beginnings(trie, nodes)} if half else {}),
         )
+        if not half:
+            return Prediction(logits)
+        states = model.take_states(select)
+
+        def refine(logprob: np.ndarray, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
+            return model.refine(logprob, logits, states, rows, targets)
+
+        return Prediction(logits, refine)
 
     def _masks(self, trie: Trie, nodes: np.ndarray, keys: np.ndarray) -> Any:
         import torch
@@ -146,6 +174,27 @@ class TreeModel:
             mask.masked_fill_(~allowed, torch.finfo(mask.dtype).min)
             masks[name] = mask[:, None].to(self.model.device)
         return masks.get(ALL_LAYERS, masks)
+
+
+def find_beginnings(trie: Trie, nodes: np.ndarray) -> Beginnings | None:
+    """Those of the nodes that are among the first of their sequences; None if there are none."""
+    import torch
+
+    flat = nodes.ravel()
+    places = np.flatnonzero((flat >= 0) & (trie.depth[flat] < BEGINNING))
+    if not len(places):
+        return None
+    first = np.unique(flat[places])
+    # Those before it may be in the KV cache instead of the batch.
+    first = np.unique(np.concatenate([first, *(trie.path(int(node)) for node in first)]))
+    seen = torch.from_numpy(build_attention_pattern(trie, first[None], first[None]))
+    return Beginnings(
+        ids=torch.from_numpy(trie.token[first])[None],
+        positions=torch.from_numpy(trie.depth[first])[None],
+        mask=torch.zeros(seen.shape).masked_fill_(~seen, torch.finfo(torch.float32).min)[:, None],
+        places=torch.from_numpy(places),
+        columns=torch.from_numpy(np.searchsorted(first, flat[places])),
+    )
 
 
 def build_attention_pattern(trie: Trie, nodes: np.ndarray, keys: np.ndarray) -> np.ndarray:
@@ -215,10 +264,10 @@ def _score_unit(
     distinct = [np.unique(indices) for indices in at]
     before = np.cumsum([0, *map(len, distinct)])
     row = [np.searchsorted(d, i) + b for d, i, b in zip(distinct, at, before[:-1], strict=True)]
-    logits = model.forward_rows(trie, unit, distinct)
+    predicted = model.forward_rows(trie, unit, distinct)
     rows, places = np.concatenate(row), np.concatenate(targets)
     order = np.argsort(rows, kind="stable")
-    value[places[order]] = scorer.score(logits, rows[order], trie.place_token[places[order]])
+    value[places[order]] = predicted.score(scorer, rows[order], trie.place_token[places[order]])
     yield np.concatenate(inside)
 
 
@@ -233,11 +282,11 @@ def _score_long_span(
 ) -> Iterator[np.ndarray]:
     """A span of several passes; a sequence is finished after the pass with its last target node."""
     at = _index(span, trie.predicted_at[places])
-    for nodes, here, logits in model.forward_passes(trie, span, np.unique(at)):
+    for nodes, here, predicted in model.forward_passes(trie, span, np.unique(at)):
         now = np.isin(at, here)
         row, chosen = np.searchsorted(here, at[now]), places[now]
         order = np.argsort(row, kind="stable")
-        value[chosen[order]] = scorer.score(logits, row[order], trie.place_token[chosen[order]])
+        value[chosen[order]] = predicted.score(scorer, row[order], trie.place_token[chosen[order]])
         yield sequences[np.isin(trie.ready[sequences], nodes)]
 
 

@@ -3,13 +3,18 @@
 In float32 and float64 every operation is the one that transformers makes, in the same order, so that
 log-probabilities are equal to the bit; the check on loading compares them. In half precision only matrix
 products and attention use it. The residual stream, normalization and positions stay in float32, which makes
-errors smaller, and projections of the same input are computed as one product, which is faster.
+errors smaller, and projections of the same input are computed as one product, which is faster. Two things are
+computed in float32 there because they cost little and cause the largest errors: the first two tokens of a
+text, where hidden states are ill-conditioned, and the logit of the token that is scored.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 from felicity.core.errors import BadInput
 from felicity.engines.runtime import prepare_processor, refuse_broken_weights
@@ -47,6 +52,10 @@ IN_A_LAYER = (
 EMBEDDING, OUTPUT, LAST_NORM = "model.embed_tokens.weight", "lm_head.weight", "model.norm.weight"
 
 
+# Tokens of a text that half precision computes in float32.
+BEGINNING = 2
+
+
 class Config(SimpleNamespace):
     """The configuration, by the names of transformers."""
 
@@ -77,6 +86,21 @@ class LayerCaches:
 
     def __init__(self, layers: int) -> None:
         self.layers = [LayerCache() for _ in range(layers)]
+
+
+@dataclass(frozen=True)
+class Beginnings:
+    """The tokens of a batch that are among the first of their text, each distinct one once.
+
+    ids, positions: one row. mask: to which of them each attends. places: the index of each occurrence in the
+    flattened batch; columns: where in the row it is.
+    """
+
+    ids: Any
+    positions: Any
+    mask: Any
+    places: Any
+    columns: Any
 
 
 def read_llama_config(folder: Path) -> Config | None:
@@ -139,18 +163,19 @@ class Llama:
         self.config = config
         self.dtype = getattr(torch, dtype)
         self.device = torch.device("cpu")
-        half = dtype in HALF
-        self._embedding = weights[EMBEDDING].to(torch.float32 if half else self.dtype)
+        self.half = dtype in HALF
+        self._embedding = weights[EMBEDDING].to(torch.float32 if self.half else self.dtype)
         self._last_norm = weights[LAST_NORM].to(self._embedding.dtype)
-        layer = HalfLayer if half else ExactLayer
-        self._layers: list[Any] = [
-            layer(config, _take_layer(weights, number), self.dtype)
-            for number in range(config.num_hidden_layers)
-        ]
-        output = weights[EMBEDDING if config.tie_word_embeddings else OUTPUT].to(self.dtype)
+        layer = HalfLayer if self.half else ExactLayer
+        stored = [_take_layer(weights, number) for number in range(config.num_hidden_layers)]
+        self._layers: list[Any] = [layer(config, part, self.dtype) for part in stored]
+        output = weights[EMBEDDING if config.tie_word_embeddings else OUTPUT]
         rows, width = output.shape
         self._head = torch.nn.Linear(width, rows, bias=False, device="meta")
-        self._head.weight = torch.nn.Parameter(output, requires_grad=False)
+        self._head.weight = torch.nn.Parameter(output.to(self.dtype), requires_grad=False)
+        # As they are in the file, so that they take no memory of their own if they are stored in float32.
+        self._stored_layers, self._stored_output = (stored, output) if self.half else ([], None)
+        self._states: Any = None
         steps = torch.arange(0, config.head_dim, 2, dtype=torch.float)
         self._frequencies = 1.0 / (config.rope_theta ** (steps / config.head_dim))
 
@@ -170,19 +195,67 @@ class Llama:
         attention_mask: Any,
         past_key_values: LayerCaches | None = None,
         use_cache: bool = False,
+        beginnings: Beginnings | None = None,
     ) -> SimpleNamespace:
-        """Logits at every position that the output projection is given."""
-        import torch
+        """Logits at every position that the output projection is given.
 
+        beginnings: the tokens that half precision computes in float32.
+        """
         caches = past_key_values.layers if use_cache and past_key_values else [None] * len(self._layers)
-        hidden = torch.nn.functional.embedding(input_ids, self._embedding)
-        angles = position_ids[..., None].float() * self._frequencies
-        angles = torch.cat((angles, angles), dim=-1)
-        turn = tuple(part.to(hidden.dtype).unsqueeze(1) for part in (angles.cos(), angles.sin()))
+        hidden, turn = self._embed(input_ids, position_ids)
+        exact = self._compute_beginnings(beginnings) if beginnings is not None else None
         for layer, cache in zip(self._layers, caches, strict=True):
             hidden = layer(hidden, turn, attention_mask, cache)
+            if beginnings is not None and exact is not None:
+                hidden.view(-1, hidden.shape[-1])[beginnings.places] = next(exact)[beginnings.columns]
         last = normalize(hidden, self._last_norm, self.config.rms_norm_eps)
+        if self.half:
+            self._states = last.flatten(0, 1)
         return SimpleNamespace(logits=self._head(last.to(self.dtype)))
+
+    def _embed(self, ids: Any, positions: Any) -> tuple[Any, tuple[Any, ...]]:
+        """Hidden states before the first layer, and the rotation of each position."""
+        import torch
+
+        hidden = torch.nn.functional.embedding(ids, self._embedding)
+        angles = positions[..., None].float() * self._frequencies
+        angles = torch.cat((angles, angles), dim=-1)
+        return hidden, tuple(part.to(hidden.dtype).unsqueeze(1) for part in (angles.cos(), angles.sin()))
+
+    def _compute_beginnings(self, beginnings: Beginnings) -> Iterator[Any]:
+        """The hidden states of these tokens in float32 after each layer."""
+        import torch
+
+        hidden, turn = self._embed(beginnings.ids, beginnings.positions)
+        for weights in self._stored_layers:
+            hidden = ExactLayer(self.config, weights, torch.float32)(hidden, turn, beginnings.mask, None)
+            yield hidden[0]
+
+    def take_states(self, select: np.ndarray) -> Any:
+        """The states that the output projection was given in the last call, at these flattened positions.
+
+        In float32; only in half precision.
+        """
+        import torch
+
+        return self._states[torch.from_numpy(select)]
+
+    def refine(
+        self, logprob: np.ndarray, logits: Any, states: Any, rows: np.ndarray, targets: np.ndarray
+    ) -> np.ndarray:
+        """Log-probabilities of targets with their own logit in float32 instead of half precision.
+
+        bfloat16 rounds a logit between 16 and 32 to a multiple of 1/8. Over the whole vocabulary such errors
+        cancel, but the target's own enters its log-probability undiminished.
+        """
+        import torch
+
+        with torch.inference_mode():
+            at, words = torch.from_numpy(rows), torch.from_numpy(targets)
+            exact = (states[at] * self._stored_output[words].float()).sum(dim=-1)
+            shift = (exact - logits[at, words].float()).numpy()
+        # What the target's new logit adds to the sum over the vocabulary.
+        return logprob + shift - np.log1p(np.exp(logprob) * np.expm1(shift))
 
 
 class ExactLayer:
