@@ -6,17 +6,25 @@ import pytest
 
 from felicity.core.errors import NotPossible, UnknownName
 from felicity.core.schemas import TOKENS
-from felicity.measures.sentence import MEASURES, Measure, Totals, score_measures
+from felicity.measures.sentence import MEASURES, Measure, ScoredTokens, Totals, score_measures
 
-# LP -6 nats over 3 tokens, -12 under the unigram model; worked by hand from Lau et al. (2020), Table 1:
-# MeanLP -6/3, PenLP -6 / ((5+3)/6)^0.8, NormLP -(-6/-12), SLOR (-6 + 12)/3.
+
+def build_totals(*lp: float) -> Totals:
+    """One sentence of tokens with these log-probabilities, -3, -4 and -5 under the unigram model."""
+    tokens = ScoredTokens(
+        np.array([0]), pl.Series(["A", "dog", "."]), np.array(lp), np.array([-3.0, -4.0, -5.0])
+    )
+    return Totals(np.array([sum(lp)]), np.array([-12.0]), np.array([3]), tokens)
+
+
+# LP -1 - 2 - 3 = -6 nats over 3 tokens, -12 under the unigram model; worked by hand from Lau et al. (2020),
+# Table 1: MeanLP -6/3, PenLP -6 / ((5+3)/6)^0.8, NormLP -(-6/-12), SLOR (-6 + 12)/3.
 HAND = {"lp": -6.0, "mean_lp": -2.0, "pen_lp": -6 / (8 / 6) ** 0.8, "norm_lp": -0.5, "slor": 2.0}
 
 
 @pytest.mark.parametrize(("measure", "expected"), HAND.items())
 def test_measures_give_the_hand_worked_values(measure: str, expected: float) -> None:
-    totals = Totals(np.array([-6.0]), np.array([-12.0]), np.array([3]))
-    assert MEASURES[measure](totals)[0] == pytest.approx(expected)
+    assert MEASURES[measure](build_totals(-1.0, -2.0, -3.0))[0] == pytest.approx(expected)
 
 
 def test_every_measure_has_a_hand_worked_value() -> None:
@@ -25,8 +33,7 @@ def test_every_measure_has_a_hand_worked_value() -> None:
 
 @pytest.mark.parametrize("measure", list(MEASURES))
 def test_every_measure_rises_with_model_probability(measure: str) -> None:
-    worse = Totals(np.array([-6.0]), np.array([-12.0]), np.array([3]))
-    better = worse._replace(lp=np.array([-3.0]))
+    worse, better = build_totals(-1.0, -2.0, -3.0), build_totals(-0.5, -1.0, -1.5)
     assert MEASURES[measure](better) > MEASURES[measure](worse)
 
 
@@ -36,12 +43,10 @@ def test_misspelt_measure_suggests_the_near_one() -> None:
 
 
 def find_min(totals: Totals) -> np.ndarray:
-    assert totals.tokens is not None
     return totals.tokens.reduce(np.minimum, totals.tokens.lp)
 
 
 def find_variance(totals: Totals) -> np.ndarray:
-    assert totals.tokens is not None
     deviation = totals.tokens.lp - totals.tokens.spread(totals.lp / totals.length)
     return totals.tokens.reduce(np.add, deviation**2) / totals.length
 
@@ -91,4 +96,4 @@ def test_a_measure_that_gives_one_number_per_token_is_refused(
     score_tokens: Callable[..., pl.DataFrame],
 ) -> None:
     with pytest.raises(NotPossible, match="'mine' gave an array of shape"):
-        score_tokens(lambda totals: totals.tokens.lp if totals.tokens else totals.lp)
+        score_tokens(lambda totals: totals.tokens.lp)

@@ -1,13 +1,14 @@
 """Which engine a model gets: the function behind `-m`."""
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from felicity.core.engine import Engine
-from felicity.core.errors import NotPossible
+from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.core.memo import recall, remember, versions
 from felicity.core.policy import Policy
 from felicity.core.progress import Progress
@@ -142,7 +143,7 @@ def open_engine(
     prepare_dtype(compute.dtype, compute.device)
     if compute.device not in ("auto", "cpu"):
         choose_device(compute.device)
-    source = resolve_source(spec, progress=progress)
+    source = _resolve(spec, progress)
     if source.origin == "words":
         description = describe_words(source.folder)
         family = description.model_type
@@ -168,7 +169,7 @@ def open_tokenizer(spec: str, *, progress: Progress | None = None) -> Any:
         if tokenizer is None:
             raise NotPossible(f"'{spec}' has no tokenizer of its own; name another model's with -m.")
         return tokenizer
-    source = resolve_source(spec, progress=progress)
+    source = _resolve(spec, progress)
     if source.origin == "words":
         return load_word_tokenizer(source.folder)
     return load_tokenizer(source.folder, name=source.name)
@@ -181,6 +182,20 @@ def _find_named(spec: str) -> Callable[..., Engine] | None:
     """
     name, colon, rest = spec.partition(":")
     return partial(NAMED[name], rest) if colon and name in NAMED else None
+
+
+def _resolve(spec: str, progress: Progress | None) -> ModelSource:
+    """The model's files; if there are none, a misspelt engine of another package is pointed out.
+
+    Raises FelicityError.
+    """
+    try:
+        return resolve_source(spec, progress=progress)
+    except FelicityError as error:
+        near = get_close_matches(spec.partition(":")[0], list(NAMED), n=1)
+        if not near or Path(spec).exists():
+            raise
+        raise BadInput(f"{error} For the engine '{near[0]}', write -m {near[0]}:ARGUMENT.") from error
 
 
 def reset_unused_fields(policy: Policy, family: str) -> Policy:

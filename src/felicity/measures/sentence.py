@@ -25,8 +25,6 @@ from felicity.measures.unigram import Unigram
 PENALTY_OFFSET = 5
 PENALTY_POWER = 0.8
 SHARED = "shared_lp"
-# Measures that use `Totals.unigram` and so need a table of counts.
-UNIGRAM_MEASURES = frozenset({"norm_lp", "slor"})
 
 
 class ScoredTokens(NamedTuple):
@@ -56,7 +54,7 @@ class Totals(NamedTuple):
     lp: np.ndarray
     unigram: np.ndarray
     length: np.ndarray
-    tokens: ScoredTokens | None = None
+    tokens: ScoredTokens
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Measure:
     """A measure: a function of `Totals`, and what it reads besides the sums of log-probabilities.
 
     unigram: it reads unigram log-probabilities, so a table of counts is needed. tokens: it reads the
-    token list, which is then always there.
+    token list, so its error is found token by token.
     """
 
     compute: Callable[[Totals], np.ndarray]
@@ -193,7 +191,7 @@ def _find_error(name: str, totals: Totals, value: np.ndarray, noise: np.ndarray)
     A measure of the token list is moved furthest, to first order, when one token carries all the noise,
     so each place in the sentence carries it in turn, upwards and downwards.
     """
-    if not MEASURES[name].tokens or totals.tokens is None:
+    if not MEASURES[name].tokens:
         return np.asarray(np.abs(_compute(name, totals._replace(lp=totals.lp + noise)) - value))
     tokens = totals.tokens
     error = np.zeros(len(value))

@@ -305,7 +305,10 @@ class Model:
     def _tokens_with_extras(self, prompts: pl.DataFrame, extras: TokenExtras) -> pl.DataFrame:
         """Tokens with extra columns, which are not cached."""
         if "more" not in self.info.can:
-            raise NotPossible(f"'{self.info.name}' gives log-probabilities only.")
+            raise NotPossible(
+                f"'{self.info.name}' gives log-probabilities only; omit rank, entropy and top, and for words "
+                "use --boundary plain."
+            )
         extras.check_top(self.info.vocabulary)
         scored = pl.concat(list(self.engine.score(prompts, extras=extras)))
         return prompts.select("request").join(scored, on="request", maintain_order="left")

@@ -2,32 +2,25 @@
 
 import numpy as np
 
-from felicity.measures import Measure, ScoredTokens, Totals
-
-
-def read_tokens(totals: Totals) -> ScoredTokens:
-    """The token list, which is always there for a measure that says it reads it."""
-    if totals.tokens is None:
-        raise ValueError("no token list")
-    return totals.tokens
+from felicity.measures import Measure, Totals
 
 
 def find_min_lp(totals: Totals) -> np.ndarray:
     """Log-probability of the least likely token."""
-    tokens = read_tokens(totals)
+    tokens = totals.tokens
     return tokens.reduce(np.minimum, tokens.lp)
 
 
 def find_variance(totals: Totals) -> np.ndarray:
     """Variance of surprisal over the tokens, negated, so that even sentences rank higher."""
-    tokens = read_tokens(totals)
+    tokens = totals.tokens
     deviation = tokens.lp - tokens.spread(totals.lp / totals.length)
     return -tokens.reduce(np.add, deviation**2) / totals.length
 
 
 def find_mean_pmi(totals: Totals) -> np.ndarray:
     """Pointwise mutual information of token and preceding text, averaged over the tokens."""
-    tokens = read_tokens(totals)
+    tokens = totals.tokens
     return tokens.reduce(np.add, tokens.lp - tokens.unigram) / totals.length
 
 
