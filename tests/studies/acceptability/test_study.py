@@ -494,3 +494,30 @@ def test_a_bound_that_no_trial_has_is_left_out_and_said(tiny_model: Path, tmp_pa
     study = study_acceptability(str(table), [str(tiny_model)], tmp_path / "out", open_one=open_plain)
     assert any("UB1" in note and "rated alike" in note for note in study.notes)
     assert not study.ceilings["r"].is_nan().any()
+
+
+def test_an_exported_design_of_items_and_conditions_is_correlated_by_stimulus(
+    cli: Callable[..., Answer], tiny_model: Path, tmp_path: Path
+) -> None:
+    table = tmp_path / "design.csv"
+    texts = {"good": "The {} sleep.", "bad": "The {} sleeps."}
+    rows = [
+        {"item": f"i{k}", "condition": condition, "text": text.format(noun)}
+        for k, noun in enumerate(("cats", "dogs", "birds", "boys"))
+        for condition, text in texts.items()
+    ]
+    pl.DataFrame(rows).write_csv(table)
+    assert cli("rate", "new", tmp_path / "study", "--from", table).code == 0
+    assert cli("rate", "simulate", tmp_path / "study", "-o", tmp_path / "export").code == 0
+    said = cli("acceptability", tmp_path / "export", "-m", tiny_model, "-o", tmp_path / "out", "--json")
+    assert said.code == 0, said.err
+    found = json.loads(said.out)
+    assert {row["n"] for row in found["correlations"]} == {8}
+    assert all("(1 | item) + (1 | stimulus)" in row["formula"] for row in found["ordinal"])
+    names = ["stimulus", "item", "condition"]
+    for name in ("sentences", "ratings", "scores"):
+        kept = pl.read_csv(tmp_path / "out" / f"{name}.csv")
+        assert kept.columns[:3] == names
+        assert set(kept.select(names).rows()) == {
+            (f"{row['item']}/{row['condition']}", row["item"], row["condition"]) for row in rows
+        }

@@ -22,7 +22,8 @@ from felicity.engines.tokenizing import count_tokens, read_lines
 from felicity.measures import MEASURES, Unigram, needs_unigram, read_unigram, write_unigram
 from felicity.run import Model, RunFolder, carry_out, plan_run
 from felicity.studies.acceptability.correlations import SCORES
-from felicity.studies.acceptability.ratings import NONE, RatedSentences
+from felicity.studies.acceptability.rated_rows import NONE
+from felicity.studies.acceptability.ratings import RatedSentences
 
 # The readings of a family: the field of the policy, and its values.
 READINGS = {"masked": ("pll", ("original", "word_l2r")), "xlnet": ("order", ("left", "both"))}
