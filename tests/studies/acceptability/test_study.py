@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from felicity.core.errors import BadInput, NotPossible
+from felicity.core.ids import hash_file
 from felicity.core.policy import Policy
 from felicity.engines.ngram import train_ngram
 from felicity.engines.trained import TopicSettings, TrainingSettings, prepare, train
@@ -485,6 +486,25 @@ def test_counts_are_those_of_the_corpus_that_is_given_and_a_damaged_table_is_cou
     for path in (tmp_path / "counts").glob("*.tsv"):
         path.write_text(path.read_text(encoding="utf-8").replace("\t1\n", "\t3\n"), encoding="utf-8")
     assert (count(one), count(two)) == (first, second)
+
+
+def test_the_corpus_is_hashed_once_for_all_models(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("the cats annoy tim\n")
+    other = make_tiny_model(tmp_path / "tiny-other", seed=2)
+    source = CountSource(folder=tmp_path / "counts", tables={}, corpus=corpus)
+    hashed: list[Path] = []
+
+    def hash_and_note(path: Path) -> str:
+        hashed.append(path)
+        return hash_file(path)
+
+    monkeypatch.setattr("felicity.studies.acceptability.scoring.hash_file", hash_and_note)
+    for reading in open_readings([str(tiny_model), str(other)], Policy(), open_plain):
+        source.find(reading, [])
+    assert hashed.count(corpus) == 1
 
 
 def test_a_bound_that_no_trial_has_is_left_out_and_said(tiny_model: Path, tmp_path: Path) -> None:
