@@ -69,12 +69,12 @@ def read_rows(path: Path) -> pl.DataFrame:
         cells = {name: _text(value) for name, value in row.items()}
         if cells.get("role") not in (None, "target"):
             continue
-        rating = _number(cells["rating"])
+        rating = parse_number(cells["rating"])
         if cells["text"] is None or rating is None:
             what = "text" if cells["text"] is None else "rating"
             told = "is empty" if cells[what] is None else f"is '{cells[what]}', not a number"
             raise BadInput(f"{path}, line {line}: '{what}' {told}; fill it in, or remove the row.")
-        listed = [_number(part) for part in (cells.get("ratings") or "").split(",") if part.strip()]
+        listed = [parse_number(part) for part in (cells.get("ratings") or "").split(",") if part.strip()]
         if any(value is None for value in listed):
             raise BadInput(f"{path}, line {line}: 'ratings' is not a list of numbers such as 4,3,3.")
         passed = cells.get("question_correct")
@@ -104,7 +104,7 @@ def _text(cell: object) -> str | None:
     return None if cell is None or not str(cell).strip() else str(cell).strip()
 
 
-def _number(cell: str | None) -> float | None:
+def parse_number(cell: str | None) -> float | None:
     try:
         # Python would take 1_0 for 10.
         value = float((cell or "").replace("_", "?"))
