@@ -1,5 +1,6 @@
 """The commands about datasets, bias, replay and suites, as a user types them."""
 
+import html
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -84,6 +85,10 @@ def test_bias_prints_splits_and_writes_tables(cli: Cli, tiny_model: Path, tmp_pa
     assert sum(row["n"] for row in whole) == 2
     assert {row["measure"] for row in told["curves"]} == {"lp", "mean_lp", "pen_lp"}
     plain = cli("bias", tmp_path / "p.csv", "-m", tiny_model, "--no-score", "-o", tmp_path / "c")
+    legend = "A is the acceptable sentence, U the unacceptable one; A=U, A>U and A<U compare their lengths"
+    assert legend in plain.out
+    page = html.unescape((tmp_path / "c" / "report.html").read_text(encoding="utf-8"))
+    assert legend in page.partition("<h2")[2]
     assert "A=U" in plain.out
     assert "tokenizer only" in plain.err
     assert (tmp_path / "c" / "splits.csv").exists()

@@ -73,6 +73,37 @@ def test_a_table_of_ones_own_keeps_its_columns(cli: Cli, tmp_path: Path) -> None
     assert "points = 5" in (tmp_path / "new" / "study.toml").read_text()
 
 
+@pytest.mark.parametrize(
+    ("content", "options", "told"),
+    [
+        (
+            "item,text\n\n1,It rains.\n1,It snows.\n",
+            (),
+            "line 4: item '1' in condition '' is already on line 3",
+        ),
+        ("item,text\n1,It rains.\n,,\n2,\n", (), "line 3: 3 cells"),
+        ("item,text\n1,It rains.\n,\n2,\n", (), "line 4: item and text must not be empty"),
+        ("item,text,role\n1,It rains.,filler\n", (), "has no row whose role is 'target'"),
+        ("good,bad\nIt rains.,It rain.\n", ("--task", "maze"), "line 2: 2 words but 0 foils"),
+    ],
+)
+def test_a_refusal_names_the_users_table_and_its_line(
+    cli: Cli, tmp_path: Path, content: str, options: tuple[str, ...], told: str
+) -> None:
+    table = tmp_path / "mine.csv"
+    table.write_text(content)
+    said = cli("rate", "new", tmp_path / "new", "--from", table, *options)
+    assert said.code == 2
+    assert told in said.err
+    assert str(table) in said.err
+    assert "stimuli.csv" not in said.err
+
+
+def test_a_refusal_of_a_dataset_names_the_item(cli: Cli, tmp_path: Path) -> None:
+    said = cli("rate", "new", tmp_path / "new", "--from", "starter", "--sample", 1, "--task", "maze")
+    assert said.err.startswith("starter, item '")
+
+
 def test_a_run_becomes_a_study_of_what_it_scored(cli: Cli, tmp_path: Path, tiny_model: Path) -> None:
     run = tmp_path / "run"
     pairs = tmp_path / "pairs.csv"

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from felicity.core.errors import UnknownName
 from felicity.data.inspection import check_file
 from felicity.data.pairs import Columns
 
@@ -83,3 +84,42 @@ def check_csv(folder: Path, content: str) -> list[dict[str, str]]:
     path = folder / "p.csv"
     path.write_text(content, encoding="utf-8")
     return check_file(path, Columns()).problems.to_dicts()
+
+
+@pytest.mark.parametrize("named", [{}, {"suite": "set", "phenomenon": "kind"}])
+def test_all_empty_suites_and_phenomena_are_listed(tmp_path: Path, named: dict[str, str]) -> None:
+    suite, phenomenon = named.get("suite", "suite"), named.get("phenomenon", "phenomenon")
+    path = tmp_path / "p.csv"
+    path.write_text(
+        f"good,bad,{suite},{phenomenon}\n"
+        "He left.,Him left.,,a\nShe left.,Her left.,s,\nWe  left.,Us left.,,a\n"
+    )
+    found = check_file(path, Columns(**named)).problems
+    assert found.select("line", "problem", "column").rows() == [
+        (2, "empty cell", suite),
+        (3, "empty cell", phenomenon),
+        (4, "empty cell", suite),
+        (4, "stray space", "good"),
+    ]
+
+
+def test_all_problems_of_ratings_and_factors_are_listed(tmp_path: Path) -> None:
+    rated = check_csv(tmp_path, "text,rating,suite\nHe left.,high,a\n,4,a\nWe left.,,\nIt  left.,2,a\n")
+    assert [(row["line"], row["problem"], row["column"]) for row in rated] == [
+        (2, "cannot be used", "rating"),
+        (3, "empty cell", "text"),
+        (4, "empty cell", "rating"),
+        (4, "empty cell", "suite"),
+        (5, "stray space", "text"),
+    ]
+    path = tmp_path / "f.csv"
+    path.write_text("item,form,text\n1,a,He left.\n1,,Him left.\n2,a,\n2,b,Her left.\n")
+    found = check_file(path, Columns(good="a", factors=("form",))).problems
+    assert found.select("line", "column").rows() == [(3, "form"), (4, "text")]
+
+
+def test_a_column_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("good,bad,set\nHe left.,Him left.,a\n")
+    with pytest.raises(UnknownName, match="did you mean 'set'"):
+        check_file(path, Columns(suite="sett"))

@@ -1,5 +1,6 @@
 """The study of larger probes: figures by hand and by lm.fill, and the published tests of power."""
 
+import json
 import math
 from collections.abc import Callable
 from functools import cache
@@ -31,6 +32,7 @@ from felicity.studies.cloze.plan import ClozeSet, find_extensions, wrote_it
 from felicity.studies.cloze.scoring import answer_frames
 from felicity.studies.cloze.study import note_repeats
 from felicity.studies.replay.predictions import Predictions, judge_model, read_frames, read_models
+from tests.conftest import Answer
 
 if TYPE_CHECKING:
     from felicity.run import Model
@@ -273,6 +275,41 @@ def test_the_tables_of_the_default_model_come_out_of_fill_and_of_its_logits(
     assert told["log_odds"] == pytest.approx(sum(odds) / len(odds), abs=1e-3)
     assert told["preferred"] == pytest.approx(sum(each > 0 for each in odds) / len(odds))
     assert told["ranked"] == sum(rank <= 20 for rank in ranks)
+
+
+def test_a_sample_takes_whole_items_and_is_recorded(
+    cli: Callable[..., Answer], tiny_model: Path, own_sets: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "study"
+    whole = read_cloze_set(own_sets[1])
+    human = whole.items.select(
+        "condition",
+        item=pl.col("item").str.split("/").list.last(),
+        dataset=pl.lit("large"),
+        annotator=pl.lit("ada"),
+        answer="target",
+    )
+    human.write_csv(tmp_path / "human.csv")
+    options = ("-m", tiny_model, "-o", out, "--sample", 2, "--seed", 1, "--human", tmp_path / "human.csv")
+    said = cli("cloze", own_sets[1], *options, "--json")
+    assert said.code == 0, said.err
+    drawn = read_cloze_set(own_sets[1], sample=2, seed=1).items
+    assert drawn["item"].n_unique() == 2 < whole.items["item"].n_unique()
+    assert drawn.height == 2 * whole.items["condition"].n_unique()
+    answers = pl.read_parquet(out / "runs" / "large-tiny-gpt2" / "answers.parquet")
+    assert answers["item"].to_list() == drawn["item"].to_list()
+    found = json.loads(said.out)
+    assert {row["n"] for row in found["targets"]} == {2}
+    assert found["humans"][0]["n"] == len(human)
+    assert cli("report", out).code == 0
+
+
+def test_a_file_that_is_no_cloze_file_is_told_its_columns(cli: Callable[..., Answer], tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("item,sentence\n1,A robin is a bird\n")
+    said = cli("cloze", tmp_path / "mine.csv", "-o", tmp_path / "out")
+    assert said.code == 2
+    assert "lacks condition, context_text, text; a cloze file has the columns" in said.err
+    assert "--good" not in said.err
 
 
 def test_the_report_warns_of_a_model_on_its_own_items(

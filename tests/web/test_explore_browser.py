@@ -13,10 +13,10 @@ from fastapi import FastAPI
 from starlette.responses import HTMLResponse
 
 from felicity.data import read_dataset
-from felicity.run import open_model, read_run
+from felicity.run import evaluate, open_model, read_run
 from felicity.studies.explore import open_collections, parse_selection, read_page
 from felicity.studies.ratings import start_study
-from felicity.web import running, write_offline_page
+from felicity.web import create_explore_site, running, write_offline_page
 from tests.studies.explore.runs import CLOSING, SCRIPT
 from tests.web.sites import EXPLORE_KEY as KEY
 
@@ -249,12 +249,34 @@ def test_the_keyboard_is_enough(page: Any, url: str) -> None:
     assert not page.is_visible("#help")
 
 
+UNCORRECTED = "Word boundaries are not corrected for trailing white space"
+
+
+def test_regions_are_said_to_be_computed_from_tokens(page: Any, tiny_model: Path, tmp_path: Path) -> None:
+    items = "".join(
+        f'[[items]]\na = ["The {noun}", "sleep."]\nb = ["The {noun}", "sleeps."]\n'
+        for noun in ("cats", "dogs")
+    )
+    (tmp_path / "s.toml").write_text(f'name = "s"\npredictions = ["(2;%a%) < (2;%b%)"]\n{items}')
+    run = tmp_path / "run"
+    evaluate(str(tmp_path / "s.toml"), open_model(str(tiny_model), cache=False), out=run)
+    with open_collections([run]) as collections:
+        write_offline_page(collections, tmp_path / "explore.html")
+        with running(create_explore_site(collections, {}, key=KEY)) as address:
+            for state in ("#/regions", "#/item?key=s%2F1"):
+                show(page, f"{address}/?key={KEY}", state)
+                assert UNCORRECTED in page.inner_text("main")
+    show(page, (tmp_path / "explore.html").as_uri(), "#/regions")
+    assert UNCORRECTED in page.inner_text("main")
+
+
 def test_bits_and_words_are_the_same_sums(page: Any, url: str) -> None:
     show(page, url, "#/item?key=order%2F3")
     tokens = page.evaluate(SUMS, [0, 2])
     assert page.locator(".overlay .cell .value").first.inner_text()
     change(page, lambda: page.click("#level-word"))
     assert page.evaluate(SUMS, [0, 2]) == pytest.approx(tokens)
+    assert UNCORRECTED in page.inner_text("main")
     nats = float(page.locator(".overlay .cell .value").first.inner_text())
     change(page, lambda: page.click("#unit-bits"))
     assert float(page.locator(".overlay .cell .value").first.inner_text()) == pytest.approx(

@@ -66,7 +66,8 @@ def acceptability(
 
     \b
     A table has the columns text and rating, and as needed:
-      item, condition   the sentence, and the setting: none, real, random, or another name
+      item, condition   the sentence, and the setting: none, real, random, or another name; or
+                        an item and which of its sentences this is (an item x condition design)
       context           the text before the sentence, in every setting except none
       rater             one row per answer; such ratings are cleaned step by step
       ratings           without raters: the single ratings behind a mean, such as 4,3,3

@@ -114,6 +114,7 @@ def _compare(
     quiet: bool,
 ) -> None:
     """Accuracy on the biased and the debiased set, side by side."""
+    from felicity.studies.bias import LEGEND
     from felicity.studies.pairs import DEBIAS_MEASURES, study_debias, write_debias
 
     with progress_bar(quiet=quiet) as progress:
@@ -133,6 +134,7 @@ def _compare(
         for row in rows
     ]
     print_rows(shown, right=(*names, "p", "p_suites"))
+    out.print(LEGEND, soft_wrap=True, markup=False)
     out.print("\n" + "\n".join(str(path) for path in written), soft_wrap=True, markup=False)
 
 
@@ -147,7 +149,7 @@ def _as_json(study: "BiasStudy", written: list[Path]) -> dict[str, Any]:
 
 
 def _print_splits(study: "BiasStudy") -> None:
-    from felicity.studies.bias import EVERYTHING, SPLITS
+    from felicity.studies.bias import EVERYTHING, LEGEND, SPLITS
 
     rows = []
     whole = study.splits.filter(suite=EVERYTHING)
@@ -161,6 +163,7 @@ def _print_splits(study: "BiasStudy") -> None:
             row |= dict.fromkeys(SPLITS, "")
         rows.append(row)
     print_rows(rows, right=tuple(f"n {split}" for split in SPLITS) + SPLITS)
+    out.print(LEGEND, soft_wrap=True, markup=False)
     uneven = study.splits.filter((study.splits["split"] != SPLITS[0]) & (study.splits["n"] > 0))
     suites = uneven.filter(uneven["suite"] != EVERYTHING)["suite"].n_unique()
     of = study.splits.filter(study.splits["suite"] != EVERYTHING)["suite"].n_unique()

@@ -191,6 +191,8 @@ def report(
 ) -> None:
     """Analyse a study again, with ratings if there are any, and write its report.
 
+    Ratings that were given once are kept in the folder, and are in every later report.
+
     \b
     Examples:
       felicity causality report runs/causality

@@ -28,6 +28,8 @@ def cloze(
         Path | None,
         typer.Option(help="People's answers: a table with dataset, item, condition, annotator, answer."),
     ] = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="Use only this many items per suite.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
     *,
     scoring: PolicyOptions,
     opening: LongRunOptions,
@@ -40,11 +42,14 @@ def cloze(
     log-odds of targets; and whether what a small set says of two models holds on its extension, with
     paired tests and power at both sizes. Writes CSV tables and report.html, and resumes where it stopped.
 
+    A file has the columns item, condition, context_text (the sentence up to the blank) and text (the target).
+
     \b
     Examples:
       felicity cloze neg_136_simp role_88
       felicity cloze neg_136_simp neg_1500_simp_temp role_88 role_1500 -m smollm2 -m gpt2 -o runs/probes
       felicity cloze role_88 role_extended/ --against role_88:role_extended
+      felicity cloze my_frames.csv --sample 20
     """
     from felicity.studies.cloze import study_cloze, write_cloze_report
 
@@ -56,6 +61,8 @@ def cloze(
             out=output,
             against=against or (),
             human=human,
+            sample=sample,
+            seed=seed,
             progress=progress,
         )
     page = write_cloze_report(study, output)

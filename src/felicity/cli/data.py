@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from felicity.cli.model_options import DataOptions, takes_groups
-from felicity.cli.options import Bad, Factors, From, Good, Json, RuleName
+from felicity.cli.options import Bad, Factors, From, Good, Json, Phenomenon, RuleName, Suite
 from felicity.cli.terminal import out, print_json, print_rows
 
 syntaxgym_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Work with SyntaxGym's suites.")
@@ -202,13 +202,15 @@ def check(
     ],
     good: Good = "good",
     bad: Bad = "bad",
+    suite: Suite = None,
+    phenomenon: Phenomenon = None,
     factor: Factors = None,
     json: Json = False,
 ) -> None:
     """Report what `felicity run` would refuse or warn of: every line of a table, and errors of a suite.
 
     A table of ratings with a column rater, ratings or condition is checked as `felicity acceptability` reads
-    it.
+    it; without sentences (rater, item, rating) as `felicity causality report` reads it.
 
     Empty cells, stray spaces, conditions with identical texts, items that occur twice, and whatever makes the
     file unusable. Exits with 1 if there is something to fix.
@@ -217,15 +219,17 @@ def check(
     Examples:
       felicity data check my_pairs.csv
       felicity data check my_pairs.tsv --good right --bad wrong --json
+      felicity data check my_pairs.csv --suite construction
       felicity data check my_suite.toml
     """
     from felicity.data import Columns, check_file
     from felicity.studies.acceptability import check_ratings, has_single_ratings
 
     if has_single_ratings(file):
-        found = check_ratings(file)
+        found = check_ratings(file, labels=[name for name in (suite, phenomenon) if name])
     else:
-        found = check_file(file, Columns(good=good, bad=bad, factors=tuple(factor or ())))
+        columns = Columns(good=good, bad=bad, suite=suite, phenomenon=phenomenon, factors=tuple(factor or ()))
+        found = check_file(file, columns)
     problems = found.problems.to_dicts()
     if json:
         told = {"file": str(file), "items": found.items, "stimuli": found.stimuli, "problems": problems}

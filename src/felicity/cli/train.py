@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from felicity.engines.trained import Prepared, TopicSettings, TrainingSettings
 
 NETWORK, TRAINING, TOPICS = "Network", "Training", "Topics"
+COMPARED = "ngram.json"
 Corpus = Annotated[
     Path,
     typer.Argument(metavar="CORPUS", help="A text file, plain or .gz, one sentence or paragraph per line."),
@@ -111,8 +112,9 @@ def train_in_folder(
     quiet: bool,
 ) -> None:
     """Read the corpus, train, and report each epoch."""
+    from felicity.engines.ngram import keep_perplexity
     from felicity.engines.runtime import choose_device, prepare_processor
-    from felicity.engines.trained import prepare, train
+    from felicity.engines.trained import begin_training, prepare, train
 
     silent = quiet or json
     place = choose_device(options.device)
@@ -128,7 +130,10 @@ def train_in_folder(
             f"{told['held_lines']:,} to validate; {len(prepared.table):,} types; {place}.",
             soft_wrap=True,
         )
-    compared = compare_with_ngram(prepared, options.ngram)
+    compared = compare_with_ngram(prepared, options.ngram, kept=folder / COMPARED)
+    begin_training(prepared, folder, settings)
+    if compared:
+        keep_perplexity(folder / COMPARED, compared.perplexity, order=compared.order, key=prepared.key)
     if compared and not silent:
         err.print(f"{compared.say()} on the same text.", soft_wrap=True)
 
@@ -174,23 +179,28 @@ class Comparison:
         return f"A {self.order}-gram model (modified Kneser-Ney) has perplexity {self.perplexity:.1f}"
 
 
-def compare_with_ngram(prepared: "Prepared", order: int | None) -> Comparison | None:
+def compare_with_ngram(prepared: "Prepared", order: int | None, *, kept: Path) -> Comparison | None:
     """The n-gram model to compare with, on the same sequences of the same words; None if it is not wanted.
+
+    kept: the file that its perplexity may be kept in, so that a resumed training does not estimate it again.
 
     Raises BadInput if an order was asked for and no line is long enough.
     """
     from felicity.core.errors import BadInput
-    from felicity.engines.ngram import compare_perplexity
+    from felicity.engines.ngram import compare_perplexity, find_perplexity
 
     chosen = COMPARED_ORDER if order is None else order
     if chosen == 0 or (order is None and prepared.corpus["tokens"] > COMPARED_WORDS):
         return None
-    try:
-        return Comparison(order=chosen, perplexity=compare_perplexity(*prepared.corpora, order=chosen))
-    except BadInput:
-        if order is None:
-            return None
-        raise
+    perplexity = find_perplexity(kept, order=chosen, key=prepared.key)
+    if perplexity is None:
+        try:
+            perplexity = compare_perplexity(*prepared.corpora, order=chosen)
+        except BadInput:
+            if order is None:
+                return None
+            raise
+    return Comparison(order=chosen, perplexity=perplexity)
 
 
 @takes_groups

@@ -4,6 +4,7 @@ from .catalogue import list_datasets as list_datasets
 from .catalogue import read_dataset as read_dataset
 from .catalogue import sample_items as sample_items
 from .catalogue import take_frame as take_frame
+from .cloze_table import refuse_other_columns as refuse_other_columns
 from .entry import load_entries as load_entries
 from .formats import read_pair_lines as read_pair_lines
 from .inspection import EMPTY as EMPTY

@@ -1,5 +1,6 @@
 """Cloze files: a row per sentence with its frame and its target, as `felicity stimuli` writes them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +18,19 @@ def is_cloze_table(table: Table) -> bool:
     return all(name in table.columns for name in NEEDED)
 
 
+def refuse_other_columns(columns: Sequence[str], path: Path) -> None:
+    """Refuse a table that is no cloze file.
+
+    Raises BadInput naming the columns that it lacks.
+    """
+    missing = [name for name in NEEDED if name not in columns]
+    if missing:
+        raise BadInput(
+            f"{path} lacks {', '.join(missing)}; a cloze file has the columns item, condition, context_text "
+            f"(the sentence up to the blank) and text (the target). It has {', '.join(columns)}."
+        )
+
+
 def read_cloze_table(rows: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tuple[str, ...], tuple[str, ...]]:
     """Items, the conditions whose target is looked for, and the two between which the first word may change.
 
@@ -25,9 +39,7 @@ def read_cloze_table(rows: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tupl
 
     Raises BadInput where a column is missing, a cell is empty, or an item has a condition twice.
     """
-    for name in NEEDED:
-        if name not in rows.columns:
-            raise BadInput(f"{path} has no column '{name}'; a cloze file has {', '.join(NEEDED)}.")
+    refuse_other_columns(rows.columns, path)
     given = rows.with_columns(pl.col(name).cast(pl.String) for name in NEEDED)
     for name in NEEDED:
         empty = given.with_row_index().filter(pl.col(name).is_null() | (pl.col(name).str.strip_chars() == ""))

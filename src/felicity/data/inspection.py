@@ -1,5 +1,6 @@
 """What a dataset contains, and what is to be fixed in a user's file."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from felicity.core.documents import is_document
-from felicity.core.errors import FelicityError
+from felicity.core.errors import FelicityError, UnknownName
 from felicity.data.catalogue import STARTER, STARTER_TITLE, Dataset, read_dataset
-from felicity.data.cloze_table import is_cloze_table
+from felicity.data.cloze_table import NEEDED, is_cloze_table
 from felicity.data.entry import load_entries
 from felicity.data.pairs import PAIR_CONDITIONS, Columns, find_columns, is_long, is_rated, name_conditions
 from felicity.data.tables import Table, read_table
@@ -34,28 +35,41 @@ def check_file(path: Path, columns: Columns) -> Checked:
 
     A table is checked cell by cell before it is read, so that all its empty cells are listed; then it is
     read as for a run. What the reader refuses is a problem too.
+
+    Raises UnknownName if the table lacks a column that `columns` names.
     """
-    found = pl.DataFrame(schema=PROBLEMS)
-    items = None
-    if not is_document(path):
-        items = _lay_out(name_conditions(read_table(path), columns.factors), columns)
-        found = _find_empty(items) if items is not None else found
+    if is_document(path):
+        items = read_dataset(str(path), columns).items
+        return _gather(items, check_items(items))
+    table = read_table(path)
+    named = (*columns.factors, columns.suite, columns.phenomenon)
+    for name in named:
+        if name is not None and name not in table.columns:
+            raise UnknownName("column", name, table.columns, where=str(path))
+    empty = _find_empty(table, columns.factors)
+    lines = set(empty["line"])
+    whole = [(row, line) for row, line in zip(table.rows, table.lines, strict=True) if line not in lines]
+    rest = Table(path, table.columns, [row for row, _ in whole], [line for _, line in whole])
+    rest = name_conditions(rest, columns.factors)
+    items = _lay_out(rest, columns)
+    found = pl.concat([empty, _find_empty(rest, _list_needed(rest, columns)), _find_words(rest)])
     try:
         read = read_dataset(str(path), columns).items
     except FelicityError as error:
-        if items is None and found.is_empty():
-            raise
         # An empty cell is the first thing that the reader refuses; it is in the list already.
         if found.is_empty():
             row = (None, UNUSABLE, "", str(error))
             found = pl.DataFrame([row], schema=PROBLEMS, orient="row")
     else:
-        items = read if items is None else items
-    whole = pl.DataFrame(schema=PROBLEMS) if items is None else check_items(items)
+        items = read if is_rated(rest) or is_cloze_table(rest) else items
+    return _gather(items, pl.concat([found, check_items(items)]))
+
+
+def _gather(items: pl.DataFrame, problems: pl.DataFrame) -> Checked:
     return Checked(
-        items=0 if items is None else items["item"].n_unique(),
-        stimuli=0 if items is None else len(items),
-        problems=pl.concat([found, whole]).sort("line", maintain_order=True, nulls_last=True),
+        items=items["item"].n_unique(),
+        stimuli=len(items),
+        problems=problems.sort("line", maintain_order=True, nulls_last=True),
     )
 
 
@@ -111,17 +125,19 @@ def _find_repeats(filled: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=PROBLEMS, orient="row")
 
 
-def _lay_out(table: Table, columns: Columns) -> pl.DataFrame | None:
-    """The cells of a table of pairs or conditions: line, column, item, condition and text, empty or not."""
-    if is_rated(table) or is_cloze_table(table):
-        return None
-    if is_long(table):
-        cells = {name: [_text(row.get(name)) for row in table.rows] for name in ("item", "condition", "text")}
+def _lay_out(table: Table, columns: Columns) -> pl.DataFrame:
+    """The cells of a table: line, column, item, condition, text and context_text, empty or not."""
+    if is_rated(table) or is_cloze_table(table) or is_long(table):
+        context = "context_text" if is_cloze_table(table) else "context"
+        read = {"item": "item", "condition": "condition", "text": "text", "context_text": context}
+        cells = {name: [_text(row.get(column)) for row in table.rows] for name, column in read.items()}
+        if "item" not in table.columns:
+            cells["item"] = [str(line) for line in table.lines]
         suites = [str(row.get(columns.suite or "suite", "")) for row in table.rows]
-        frame = {"line": table.lines, "column": ["text"] * len(table.rows)} | cells
-        laid = pl.DataFrame(frame).with_columns(pl.format("{}/{}", pl.Series(suites), "item").alias("item"))
-        contexts = [_text(row.get("context")) for row in table.rows]
-        return laid.with_columns(pl.Series("context_text", contexts, dtype=pl.String))
+        laid = pl.DataFrame(cells, schema=dict.fromkeys(cells, pl.String)).with_columns(
+            pl.Series("line", table.lines, dtype=pl.UInt32), pl.lit("text").alias("column")
+        )
+        return laid.with_columns(pl.format("{}/{}", pl.Series(suites, dtype=pl.String), "item").alias("item"))
     columns = find_columns(table, columns)
     return pl.concat(
         pl.DataFrame(
@@ -141,18 +157,43 @@ def _text(cell: object) -> str | None:
     return None if cell is None or not str(cell).strip() else str(cell)
 
 
-def _find_empty(laid: pl.DataFrame) -> pl.DataFrame:
-    """Empty cells of the text, the item and the condition."""
-    empty = [
-        laid.filter(pl.col(name).is_null()).select(
-            "line",
-            pl.lit(EMPTY).alias("problem"),
-            pl.col("column") if name == "text" else pl.lit(name).alias("column"),
-            pl.lit("").alias("detail"),
-        )
-        for name in ("item", "condition", "text")
+def _list_needed(table: Table, columns: Columns) -> list[str]:
+    """The columns of a table in which the reader wants every cell filled."""
+    if is_cloze_table(table) and not is_rated(table):
+        return list(NEEDED)
+    named = find_columns(table, columns)
+    if is_rated(table):
+        needed = ["text", "rating", "condition"]
+    else:
+        needed = ["item", "condition", "text"] if is_long(table) else [named.good, named.bad]
+    needed += [named.suite or "suite", named.phenomenon or "phenomenon"]
+    return [name for name in dict.fromkeys(needed) if name in table.columns]
+
+
+def _find_empty(table: Table, names: Sequence[str]) -> pl.DataFrame:
+    """Empty cells of the named columns."""
+    rows = [
+        (line, EMPTY, name, "")
+        for name in names
+        for row, line in zip(table.rows, table.lines, strict=True)
+        if _text(row.get(name)) is None
     ]
-    return pl.concat([frame.cast(PROBLEMS) for frame in empty])  # type: ignore[arg-type]
+    return pl.DataFrame(rows, schema=PROBLEMS, orient="row")
+
+
+def _find_words(table: Table) -> pl.DataFrame:
+    """Ratings that are not numbers."""
+    rows = []
+    if is_rated(table):
+        cells = pl.Series([_text(row.get("rating")) for row in table.rows], dtype=pl.String)
+        numbers = cells.str.strip_chars().cast(pl.Float64, strict=False)
+        wrong = cells.is_not_null() & ~numbers.is_finite().fill_null(value=False)
+        rows = [
+            (line, UNUSABLE, "rating", f"'{cell}' is not a number")
+            for line, cell, bad in zip(table.lines, cells, wrong, strict=True)
+            if bad
+        ]
+    return pl.DataFrame(rows, schema=PROBLEMS, orient="row")
 
 
 def describe_dataset(dataset: Dataset, *, rows: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -60,8 +61,10 @@ class Stimulus:
         return self.condition if factor == "condition" else self.factors.get(factor, "")
 
 
-def read_stimuli(path: Path, task: Task) -> tuple[Stimulus, ...]:
+def read_stimuli(path: Path, task: Task, places: Sequence[str] = ()) -> tuple[Stimulus, ...]:
     """Every stimulus of a .csv or .tsv table, checked against the task.
+
+    places: what messages call each row, such as `mine.csv, line 3`, if the table was written from another.
 
     Raises BadInput naming the line.
     """
@@ -75,18 +78,22 @@ def read_stimuli(path: Path, task: Task) -> tuple[Stimulus, ...]:
     if len(rows) < 2:
         raise BadInput(f"{path} holds no stimuli; it should have a header and one row per stimulus.")
     header = [name.strip() for name in rows[0][1]]
+    source = places[0].rpartition(", ")[0] if places else str(path)
     for name in ("item", "text"):
         if name not in header:
-            raise BadInput(f"{path}, line 1: there is no column '{name}' (columns: {', '.join(header)}).")
+            raise BadInput(f"{source}, line 1: there is no column '{name}' (columns: {', '.join(header)}).")
     if len(set(header)) != len(header) or not all(header):
-        raise BadInput(f"{path}, line 1: a column is unnamed or named twice.")
+        raise BadInput(f"{source}, line 1: a column is unnamed or named twice.")
     found = []
-    seen: dict[tuple[str, ...], int] = {}
+    seen: dict[tuple[str, ...], str] = {}
     for place, (line, cells) in enumerate(rows[1:]):
         if len(cells) != len(header):
             raise BadInput(f"{path}, line {line}: {len(cells)} cells under {len(header)} columns.")
-        stimulus = _build(place, line, dict(zip(header, (cell.strip() for cell in cells), strict=True)), path)
-        _check(stimulus, task, f"{path}, line {line}")
+        where = places[place] if places else f"{path}, line {line}"
+        stimulus = _build(
+            place, line, dict(zip(header, (cell.strip() for cell in cells), strict=True)), where
+        )
+        _check(stimulus, task, where)
         key = (
             stimulus.role,
             stimulus.item,
@@ -96,20 +103,20 @@ def read_stimuli(path: Path, task: Task) -> tuple[Stimulus, ...]:
         )
         if key in seen:
             raise BadInput(
-                f"{path}, line {line}: item '{stimulus.item}' in condition '{stimulus.condition}' is "
-                f"already on line {seen[key]}; each combination may occur once."
+                f"{where}: item '{stimulus.item}' in condition '{stimulus.condition}' is already on "
+                f"{seen[key].rpartition(', ')[2]}; each combination may occur once."
             )
-        seen[key] = line
+        seen[key] = where
         found.append(stimulus)
     if not any(stimulus.role == "target" for stimulus in found):
-        raise BadInput(f"{path} has no row whose role is 'target', so there is nothing to rate.")
+        raise BadInput(f"{source} has no row whose role is 'target', so there is nothing to rate.")
     return tuple(found)
 
 
-def _build(place: int, line: int, row: dict[str, str], path: Path) -> Stimulus:
+def _build(place: int, line: int, row: dict[str, str], where: str) -> Stimulus:
     role = row.get("role", "") or "target"
     if role not in ROLES:
-        raise BadInput(f"{path}, line {line}: role is '{role}'; it should be one of {', '.join(ROLES)}.")
+        raise BadInput(f"{where}: role is '{role}'; it should be one of {', '.join(ROLES)}.")
     choices = tuple(part.strip() for part in row.get("choices", "").split(SEPARATOR) if part.strip())
     return Stimulus(
         row=place,

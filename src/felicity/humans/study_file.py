@@ -46,8 +46,10 @@ SECTIONS = {
 REQUIRED = ("study", "consent", "task", "stimuli")
 
 
-def read_study(folder: Path) -> Study:
+def read_study(folder: Path, *, places: Sequence[str] = ()) -> Study:
     """Read and check the study in a folder (or the study file itself).
+
+    places: what messages call each row of the stimuli, if they were written from another table.
 
     Raises BadInput naming file, line and reason.
     """
@@ -61,7 +63,7 @@ def read_study(folder: Path) -> Study:
             document.fail((name,), f"is missing; a study needs a section [{name}]")
     for name, known in SECTIONS.items():
         _check_fields(document, name, known)
-    return _build(Reader(document))
+    return _build(Reader(document), places)
 
 
 def _check_fields(document: Document, name: str, known: Sequence[str]) -> None:
@@ -138,12 +140,12 @@ class Reader:
         return Page(self.text((name, "title")), self.document.text((name, "text")))
 
 
-def _build(reader: Reader) -> Study:
+def _build(reader: Reader, places: Sequence[str]) -> Study:
     document = reader.document
     language = reader.text(("study", "language"), "en")
     base = language.split("-")[0].lower()
     task = read_task(reader)
-    stimuli = read_stimuli(_stimuli_path(reader), task)
+    stimuli = read_stimuli(_stimuli_path(reader), task, places)
     consent = reader.page("consent")
     if consent is None:
         document.fail(("consent",), "is missing")

@@ -98,6 +98,8 @@ def describe_change(old: pl.DataFrame, new: pl.DataFrame) -> str:
     >>> after = pl.DataFrame({"item": ["1", "3"], "condition": ["good", "good"], "text": ["A!", "C."]})
     >>> describe_change(before, after)
     "1 stimulus changed, 1 added, 1 removed; first '1' good: 'A.' is now 'A!'"
+    >>> describe_change(before, pl.concat([before, after]))
+    '1 stimulus added'
     """
     keys = ["item", "condition"]
     was, now_ = (frame.select(*keys, "text").unique(keys, maintain_order=True) for frame in (old, new))
@@ -108,10 +110,12 @@ def describe_change(old: pl.DataFrame, new: pl.DataFrame) -> str:
         "added": len(now_.join(was, on=keys, how="anti")),
         "removed": len(was.join(now_, on=keys, how="anti")),
     }
-    said = [f"{number:,} {what}" for what, number in counts.items() if number]
-    if said and changed.height:
-        noun = "stimulus" if len(changed) == 1 else "stimuli"
-        said[0] = f"{len(changed):,} {noun} changed"
+    met = {what: number for what, number in counts.items() if number}
+    said = [f"{number:,} {what}" for what, number in met.items()]
+    if met:
+        what, number = next(iter(met.items()))
+        said[0] = f"{number:,} {'stimulus' if number == 1 else 'stimuli'} {what}"
+    if changed.height:
         first = changed.row(0, named=True)
         place = f"'{first['item']}' {first['condition']}"
         return f"{', '.join(said)}; first {place}: '{first['text']}' is now '{first['text_now']}'"

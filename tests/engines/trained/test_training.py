@@ -15,10 +15,12 @@ import pytest
 import torch
 
 from felicity.core.errors import BadInput, FelicityError
+from felicity.engines.ngram.estimation import Grams, count_ngrams
 from felicity.engines.trained.engine import load_trained
 from felicity.engines.trained.settings import TopicSettings, TrainingSettings
 from felicity.engines.trained.training import CHECKPOINT, Outcome, train
 from felicity.engines.trained.training_data import Prepared, build_table, load_stopwords, plan_epoch, prepare
+from felicity.engines.words import WordCorpus
 from felicity.run.model import open_model
 from tests.conftest import Answer
 from tests.engines.corpora import agreeing_lines, topical_documents, write_documents
@@ -341,6 +343,30 @@ def test_the_command_prints_an_ngram_models_perplexity_on_the_same_text(
     assert f"A 3-gram model (modified Kneser-Ney) has perplexity {told['perplexity']:.1f}" in again.out
     without = cli("train", family, *files, *plain, *small, "--ngram", 0, "--json")
     assert "ngram" not in json.loads(without.out)
+
+
+def test_a_resumed_training_estimates_no_ngram_model_again(
+    cli: Callable[..., Answer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = write_documents(tmp_path / "train.txt", topical_documents(1, 40))
+    small = ("--min-count", 2, "--hidden", 8, "--embedding", 8, "--epochs", 1, "--json")
+    command = ("train", "lstm", corpus, "-o", tmp_path / "model", *small, "--ngram")
+    first = json.loads(cli(*command, 3).out)
+    orders: list[int] = []
+
+    def count_and_note(text: WordCorpus, order: int) -> list[Grams]:
+        orders.append(order)
+        return count_ngrams(text, order)
+
+    monkeypatch.setattr("felicity.engines.ngram.training.count_ngrams", count_and_note)
+    assert json.loads(cli(*command, 3).out)["ngram"] == first["ngram"]
+    assert orders == []
+    assert json.loads(cli(*command, 2).out)["ngram"] != first["ngram"]
+    assert json.loads(cli(*command, 3).out)["ngram"] == first["ngram"]
+    kept = tmp_path / "model" / "ngram.json"
+    kept.write_text(kept.read_text().replace('"perplexity": ', '"perplexity": 1'))
+    assert json.loads(cli(*command, 3).out)["ngram"] == first["ngram"]
+    assert orders == [2, 3, 3]
 
 
 def test_lines_too_short_for_the_ngram_model_asked_for_are_refused(

@@ -62,3 +62,33 @@ def test_another_table_is_not_one_of_single_ratings(tmp_path: Path) -> None:
     for name, content in (("pairs.csv", "good,bad\na,b\n"), ("rated.csv", "text,rating\na,1\n")):
         (tmp_path / name).write_text(content, encoding="utf-8")
         assert not has_single_ratings(tmp_path / name)
+
+
+def test_ratings_without_sentences_are_checked_line_by_line(
+    tmp_path: Path, cli: Callable[..., Answer]
+) -> None:
+    table = tmp_path / "ratings.csv"
+    rows = [f"{rater},{item},{1 + item}\n" for item in range(4) for rater in ("ada", "bob")]
+    assert problems(table, "rater,item,rating\n" + "".join(rows)) == []
+    assert cli("data", "check", table).out == "4 items in 8 stimuli, nothing to fix.\n"
+    assert problems(table, "rater,item,rating\nada,1,high\n,1,2\nbob,,\n") == [
+        (2, "cannot be used", "rating"),
+        (3, "empty cell", "rater"),
+        (4, "empty cell", "item"),
+        (4, "empty cell", "rating"),
+    ]
+    assert problems(table, "participant,sentence,rating\nada,1,2\nada,1,3\n") == [
+        (3, "cannot be used", "sentence"),
+        (None, "cannot be used", "participant"),
+    ]
+
+
+def test_empty_labels_are_listed_if_their_column_is_named(tmp_path: Path, cli: Callable[..., Answer]) -> None:
+    table = tmp_path / "rated.csv"
+    table.write_text(
+        "set," + HEAD + "".join("a," + row for row in ROWS[:-2]) + "".join("," + r for r in ROWS[-2:])
+    )
+    assert cli("data", "check", table).code == 0
+    told = cli("data", "check", table, "--suite", "set", "--json")
+    assert [row["line"] for row in json.loads(told.out)["problems"]] == [12, 13]
+    assert "did you mean 'set'" in cli("data", "check", table, "--suite", "sett").err

@@ -178,3 +178,90 @@ def test_a_sample_keeps_all_ratings_of_its_sentences(tmp_path: Path) -> None:
     assert ratings.means.height == 8
     with pytest.raises(BadInput, match="leaves 2 sentences"):
         sample_sentences(ratings, 2)
+
+
+DESIGN = {"good": "The {} sleep.", "bad": "The {} sleeps."}
+
+
+def write_design(folder: Path, raters: int = 4, *, context: bool = False) -> Path:
+    """An export of items in the conditions good and bad, one per rater (a Latin square)."""
+    rows = [
+        {
+            "rater": f"r{rater}",
+            "item": f"i{k}",
+            "condition": condition,
+            "role": "target",
+            "context": f"Look at the {noun}." if context else "",
+            "text": DESIGN[condition].format(noun),
+            "rating": (6 if condition == "good" else 2) + (rater + k) % 2,
+        }
+        for rater in range(raters)
+        for k, noun in enumerate(("cats", "dogs", "birds"))
+        for condition in ("good" if (rater + k) % 2 else "bad",)
+    ]
+    path = folder / "ratings.csv"
+    pl.DataFrame(rows).write_csv(path)
+    return path
+
+
+@pytest.mark.parametrize(("context", "setting"), [(False, "none"), (True, "real")])
+def test_items_with_several_sentences_are_read_as_stimuli(
+    tmp_path: Path, context: bool, setting: str
+) -> None:
+    write_design(tmp_path, context=context)
+    ratings = read_ratings(str(tmp_path), clean=False)
+    assert ratings.settings == (setting,)
+    named = ratings.add_conditions(ratings.means).sort("stimulus")
+    assert named.select("stimulus", "item", "condition", "n", "rating").rows() == [
+        (f"i{k}/{condition}", f"i{k}", condition, 2, rating)
+        for k in range(3)
+        for condition, rating in (("bad", 2.0), ("good", 7.0))
+    ]
+    assert any("6 stimuli of 3 items" in note for note in ratings.notes)
+
+
+def test_one_sentence_with_and_without_context_is_one_stimulus_in_two_settings(tmp_path: Path) -> None:
+    rows = [
+        {
+            "item": k,
+            "condition": f"{kind} {where}",
+            "text": f"{kind} {k}.",
+            "context": context,
+            "rating": n + k,
+        }
+        for k in range(3)
+        for n, kind in enumerate(("good", "bad"))
+        for where, context in (("alone", ""), ("after", "It was late."))
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "means.csv")
+    ratings = read_ratings(str(tmp_path / "means.csv"))
+    assert ratings.settings == ("none", "real")
+    assert ratings.sentences["item"].to_list()[:2] == ["0/good alone", "0/bad alone"]
+    assert ratings.mean("real").tolist() == ratings.mean("none").tolist() == [0, 1, 1, 2, 2, 3]
+
+
+def test_conditions_between_items_are_no_settings(tmp_path: Path) -> None:
+    rows = [{"item": k, "condition": "ab"[k % 2], "text": f"{k}.", "rating": k} for k in range(4)]
+    pl.DataFrame(rows).write_csv(tmp_path / "means.csv")
+    ratings = read_ratings(str(tmp_path / "means.csv"))
+    assert ratings.settings == ("none",)
+    assert ratings.stimuli is not None
+    assert ratings.stimuli["condition"].to_list() == ["a", "b", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "text", "told"),
+    [
+        ("odd", "The cats sleep.", "the same sentence in the conditions 'good' and 'odd'"),
+        ("good", "The cats slept.", "has 2 different texts in the condition 'good'"),
+        ("none", "The cats slept.", "has 3 different texts"),
+    ],
+)
+def test_a_sentence_that_is_not_told_apart_is_refused(
+    tmp_path: Path, condition: str, text: str, told: str
+) -> None:
+    path = write_design(tmp_path)
+    with path.open("a", encoding="utf-8") as table:
+        table.write(f"r9,i0,{condition},target,,{text},5\n")
+    with pytest.raises(BadInput, match=told):
+        read_ratings(str(path))

@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from felicity.core.errors import BadInput, NotPossible
+from felicity.core.ids import hash_file
 from felicity.core.policy import Policy
 from felicity.engines.ngram import train_ngram
 from felicity.engines.trained import TopicSettings, TrainingSettings, prepare, train
@@ -487,6 +488,25 @@ def test_counts_are_those_of_the_corpus_that_is_given_and_a_damaged_table_is_cou
     assert (count(one), count(two)) == (first, second)
 
 
+def test_the_corpus_is_hashed_once_for_all_models(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("the cats annoy tim\n")
+    other = make_tiny_model(tmp_path / "tiny-other", seed=2)
+    source = CountSource(folder=tmp_path / "counts", tables={}, corpus=corpus)
+    hashed: list[Path] = []
+
+    def hash_and_note(path: Path) -> str:
+        hashed.append(path)
+        return hash_file(path)
+
+    monkeypatch.setattr("felicity.studies.acceptability.scoring.hash_file", hash_and_note)
+    for reading in open_readings([str(tiny_model), str(other)], Policy(), open_plain):
+        source.find(reading, [])
+    assert hashed.count(corpus) == 1
+
+
 def test_a_bound_that_no_trial_has_is_left_out_and_said(tiny_model: Path, tmp_path: Path) -> None:
     table = tmp_path / "rated.csv"
     rows = [f's{k},The cat {k}.,{k},"2,2"' for k in range(6)]
@@ -494,3 +514,30 @@ def test_a_bound_that_no_trial_has_is_left_out_and_said(tiny_model: Path, tmp_pa
     study = study_acceptability(str(table), [str(tiny_model)], tmp_path / "out", open_one=open_plain)
     assert any("UB1" in note and "rated alike" in note for note in study.notes)
     assert not study.ceilings["r"].is_nan().any()
+
+
+def test_an_exported_design_of_items_and_conditions_is_correlated_by_stimulus(
+    cli: Callable[..., Answer], tiny_model: Path, tmp_path: Path
+) -> None:
+    table = tmp_path / "design.csv"
+    texts = {"good": "The {} sleep.", "bad": "The {} sleeps."}
+    rows = [
+        {"item": f"i{k}", "condition": condition, "text": text.format(noun)}
+        for k, noun in enumerate(("cats", "dogs", "birds", "boys"))
+        for condition, text in texts.items()
+    ]
+    pl.DataFrame(rows).write_csv(table)
+    assert cli("rate", "new", tmp_path / "study", "--from", table).code == 0
+    assert cli("rate", "simulate", tmp_path / "study", "-o", tmp_path / "export").code == 0
+    said = cli("acceptability", tmp_path / "export", "-m", tiny_model, "-o", tmp_path / "out", "--json")
+    assert said.code == 0, said.err
+    found = json.loads(said.out)
+    assert {row["n"] for row in found["correlations"]} == {8}
+    assert all("(1 | item) + (1 | stimulus)" in row["formula"] for row in found["ordinal"])
+    names = ["stimulus", "item", "condition"]
+    for name in ("sentences", "ratings", "scores"):
+        kept = pl.read_csv(tmp_path / "out" / f"{name}.csv")
+        assert kept.columns[:3] == names
+        assert set(kept.select(names).rows()) == {
+            (f"{row['item']}/{row['condition']}", row["item"], row["condition"]) for row in rows
+        }

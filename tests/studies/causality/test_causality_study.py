@@ -106,6 +106,18 @@ def test_a_sample_becomes_a_study_and_its_ratings_are_analysed(
     assert "Does the model know when it is wrong?" in (finished / "report.html").read_text(encoding="utf-8")
     found = read_causality(finished, ratings=tmp_path / "ratings.csv").ratings
     assert found is not None
+    kept = read_causality(finished).ratings
+    assert kept is not None
+    assert kept.correlations.equals(found.correlations)
+    for command in (("report", finished), ("causality", "report", finished)):
+        (finished / "report.html").unlink()
+        assert cli(*command).code == 0
+        assert "Does the model know when it is wrong?" in (finished / "report.html").read_text("utf-8")
+    (finished / "ratings.parquet").write_bytes(b"other")
+    said = cli("report", finished)
+    assert said.code == 2
+    assert "ratings.parquet" in said.err
+    assert cli("causality", "report", finished, "--ratings", tmp_path / "ratings.csv").code == 0
     assert found.summary["ratings"] == 24
     _add_model(finished, "other")
     for options, complaint in (

@@ -1,5 +1,6 @@
 """Training an n-gram model: from a corpus to an ARPA file."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from felicity.core.errors import FelicityError
 from felicity.core.files import replacing
+from felicity.core.ids import fingerprint
 from felicity.core.policy import Casing
 from felicity.core.progress import Progress
 from felicity.engines.ngram.arpa import write_part
@@ -120,6 +122,26 @@ def compare_perplexity(text: WordCorpus, held: WordCorpus, *, order: int) -> flo
     tables = count_ngrams(text, order)
     model = build_model(text.words, tables, estimate(tables), splitting="space", lower=False)
     return measure_perplexity(model, held)
+
+
+def keep_perplexity(path: Path, perplexity: float, *, order: int, key: str) -> None:
+    """Write down what `compare_perplexity` found; key: equal for equal texts."""
+    content = {"order": order, "perplexity": perplexity, "key": key}
+    with replacing(path) as part:
+        text = json.dumps(content | {"digest": fingerprint(content)}, indent=2)
+        part.write_text(text + "\n", encoding="utf-8")
+
+
+def find_perplexity(path: Path, *, order: int, key: str) -> float | None:
+    """What was written down for this order and these texts; None if nothing was, or the file is damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        digest = content.pop("digest")
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return None
+    if digest != fingerprint(content) or (content.get("order"), content.get("key")) != (order, key):
+        return None
+    return float(content["perplexity"])
 
 
 def measure_perplexity(model: NgramModel, held: WordCorpus) -> float:

@@ -4,6 +4,7 @@ from .engine import list_topics as list_topics
 from .engine import load_trained_tokenizer as load_trained_tokenizer
 from .settings import TopicSettings as TopicSettings
 from .settings import TrainingSettings as TrainingSettings
+from .training import begin_training as begin_training
 from .training import train as train
 from .training_data import Prepared as Prepared
 from .training_data import prepare as prepare

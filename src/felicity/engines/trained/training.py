@@ -248,6 +248,14 @@ class Outcome:
     history: list[dict[str, float]]
 
 
+def begin_training(prepared: Prepared, folder: Path, settings: TrainingSettings) -> None:
+    """Create the folder of a training, or check that it contains this very training.
+
+    Raises BadInput if it contains something else, FelicityError if it cannot be written.
+    """
+    prepare_folder(folder, TrainedRecord(settings, prepared.corpus, prepared.key), prepared.table)
+
+
 def train(
     prepared: Prepared,
     folder: Path,
@@ -265,8 +273,7 @@ def train(
 
     Raises BadInput if the folder contains another training, FelicityError if it cannot be written.
     """
-    record = TrainedRecord(settings, prepared.corpus, prepared.key)
-    prepare_folder(folder, record, prepared.table)
+    begin_training(prepared, folder, settings)
     with _lock_folder(folder), torch.random.fork_rng():
         clear_leftovers(folder)
         torch.manual_seed(settings.seed)

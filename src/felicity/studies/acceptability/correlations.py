@@ -15,7 +15,8 @@ from felicity.core.errors import BadInput
 from felicity.core.schemas import Schema
 from felicity.stats import adjust_bh, adjust_holm, bootstrap_mean, correlate, steiger_z, williams_t
 from felicity.studies.acceptability.people import describe_line, find_ends
-from felicity.studies.acceptability.ratings import NONE, RatedSentences
+from felicity.studies.acceptability.rated_rows import NONE
+from felicity.studies.acceptability.ratings import RatedSentences
 
 SCORES: Schema = {
     "model": pl.String(),

@@ -6,7 +6,8 @@ import polars as pl
 
 from felicity.stats import say_p
 from felicity.studies.acceptability.correlations import CONTEXT, MEASURE, PEOPLE
-from felicity.studies.acceptability.ratings import NONE, label_setting
+from felicity.studies.acceptability.rated_rows import NONE
+from felicity.studies.acceptability.ratings import label_setting
 from felicity.studies.acceptability.study import AcceptabilityStudy
 
 ALPHA = 0.05

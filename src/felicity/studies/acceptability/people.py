@@ -24,7 +24,8 @@ from felicity.stats import (
     one_against_rest,
     signed_rank,
 )
-from felicity.studies.acceptability.ratings import NONE, RatedSentences
+from felicity.studies.acceptability.rated_rows import NONE
+from felicity.studies.acceptability.ratings import RatedSentences
 
 TRIALS = 1_000
 BOUNDS = {"UB1": one_against_rest, "UB2": half_against_half}
@@ -251,7 +252,8 @@ def fit_ordinal(
     """Rows of ORDINAL: cumulative mixed models with random intercepts of raters and sentences, if known.
 
     rating ~ setting, and for each of `scores` (columns item, setting, value) rating ~ score, the score in
-    standard deviations. Answers are used as they were given: a rater's own level is a random effect.
+    standard deviations. Answers are used as they were given: a rater's own level is a random effect. If items
+    have several sentences, items and stimuli both have random intercepts.
     """
     if ratings.answers is None or not ratings.has_raters:
         return pl.DataFrame(schema=ORDINAL), ["Raters are not known, so no ordinal mixed models were fitted."]
@@ -262,18 +264,21 @@ def fit_ordinal(
         return pl.DataFrame(schema=ORDINAL), [
             "Ratings are not whole numbers, so no ordinal models were fitted."
         ]
+    random = "(1 | rater) + (1 | item)"
+    if ratings.stimuli is not None and len(ratings.stimuli) > ratings.stimuli["item"].n_unique():
+        random += " + (1 | stimulus)"
     plans: list[tuple[str, str, pl.DataFrame]] = []
     if len(ratings.settings) > 1:
-        plans.append(("", "rating ~ setting + (1 | rater) + (1 | item)", table))
+        plans.append(("", f"rating ~ setting + {random}", table))
     for name, values in (scores or {}).items():
         spread = (pl.col("value") - pl.col("value").mean()) / pl.col("value").std()
         joined = table.join(values.with_columns(spread.alias("score")), on=["item", "setting"])
-        plans.append((name, "rating ~ score + (1 | rater) + (1 | item)", joined))
+        plans.append((name, f"rating ~ score + {random}", joined))
     rows, notes = [], []
     for name, formula, data in plans:
         written = formula.replace("score", f"score of {name}") if name else formula
         try:
-            fitted = fit_clmm(formula, data)
+            fitted = fit_clmm(formula, ratings.add_conditions(data))
         except FelicityError as error:
             notes.append(f"{written} was not fitted: {error}")
             continue

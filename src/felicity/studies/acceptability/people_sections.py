@@ -6,7 +6,8 @@ import polars as pl
 
 from felicity.report import Extra, Figure, count, decimal, signed
 from felicity.report.charts import Dot, Point, chart_lines, chart_scatter
-from felicity.studies.acceptability.ratings import NONE, label_setting
+from felicity.studies.acceptability.rated_rows import NONE
+from felicity.studies.acceptability.ratings import label_setting
 from felicity.studies.acceptability.study import AcceptabilityStudy
 
 LONGEST_HOVER = 240

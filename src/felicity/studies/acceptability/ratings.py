@@ -7,35 +7,28 @@ means, and the ratings that Lau et al. released without ids, are taken as they a
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.ids import fingerprint
-from felicity.data import is_table, read_dataset, read_table, sample_items
+from felicity.data import is_table, read_dataset, sample_items
 from felicity.stats import clean_ratings
+from felicity.studies.acceptability.rated_rows import (
+    NONE,
+    ORDER,
+    RANDOM,
+    REAL,
+    name_settings,
+    read_rows,
+    take_items,
+)
 
-NONE, REAL, RANDOM = "none", "real", "random"
-ORDER = (NONE, REAL, RANDOM)
 LABELS = {NONE: "H0", REAL: "H+", RANDOM: "H-"}
 EXPORTED = ("ratings.parquet", "ratings.csv")
 ORIGINAL = "original"
 FEWEST = 4
-ROWS: dict[str, Any] = {
-    "line": pl.UInt32,
-    "item": pl.String,
-    "suite": pl.String,
-    "phenomenon": pl.String,
-    "setting": pl.String,
-    "text": pl.String,
-    "context_text": pl.String,
-    "rating": pl.Float64,
-    "ratings": pl.List(pl.Float64),
-    "rater": pl.String,
-    "check": pl.Boolean,
-}
 STEPS = {
     "setting": pl.String,
     "step": pl.String,
@@ -55,7 +48,8 @@ class RatedSentences:
     contexts: item, setting, context_text. means: item, setting, n (null where unknown), rating.
     answers: single ratings, one row each with item, setting, rating, rater (null where unknown) and answer,
     the rating before cleaning; None if only means are known. scale: the lowest and the highest rating.
-    steps: what cleaning did; notes: what a reader must know.
+    steps: what cleaning did; notes: what a reader must know. stimuli: if items have several sentences, which
+    stimulus is which item in which condition; everywhere else `item` is then the stimulus.
     """
 
     name: str
@@ -67,6 +61,7 @@ class RatedSentences:
     scale: tuple[float, float]
     steps: pl.DataFrame
     notes: tuple[str, ...]
+    stimuli: pl.DataFrame | None = None
 
     @property
     def has_raters(self) -> bool:
@@ -77,6 +72,15 @@ class RatedSentences:
     def in_context(self) -> tuple[str, ...]:
         """The settings with a context."""
         return tuple(name for name in self.settings if name != NONE)
+
+    def add_conditions(self, table: pl.DataFrame) -> pl.DataFrame:
+        """A table by sentence with the columns stimulus, item and condition, if items have several."""
+        if self.stimuli is None:
+            return table
+        named = table.rename({"item": "stimulus"}).join(
+            self.stimuli, on="stimulus", how="left", maintain_order="left"
+        )
+        return named.select("stimulus", "item", "condition", pl.exclude("stimulus", "item", "condition"))
 
     @property
     def key(self) -> str:
@@ -99,10 +103,6 @@ class RatedSentences:
         return joined["rating"].to_list()
 
 
-# How tables write whether a comprehension question was answered correctly.
-PASSED = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
-
-
 def label_setting(setting: str) -> str:
     """How tables call the ratings of a setting: H0, H+ and H- as in the paper, else by its name."""
     return LABELS.get(setting, f"H {setting}")
@@ -111,10 +111,10 @@ def label_setting(setting: str) -> str:
 def read_ratings(source: str, *, folder: Path | None = None, clean: bool = True) -> RatedSentences:
     """Ratings from a dataset's name, a folder of `felicity rate export`, or a table.
 
-    A table has the columns text and rating, and as needed item, condition (the setting), context, suite,
-    phenomenon; with a column rater it has one row per answer, otherwise one per sentence and setting, where
-    a column ratings may list the single ratings, separated by commas. folder: a copy of the dataset.
-    clean: whether raw ratings are cleaned.
+    A table has the columns text and rating, and as needed item, condition, context, suite, phenomenon; with a
+    column rater it has one row per answer, otherwise one per sentence and setting, where a column ratings may
+    list the single ratings, separated by commas. A condition is a setting, or one of the sentences of an item
+    (`name_settings`). folder: a copy of the dataset. clean: whether raw ratings are cleaned.
 
     Raises BadInput naming what is missing, repeated or constant, NotPossible for a dataset without ratings.
     """
@@ -123,13 +123,13 @@ def read_ratings(source: str, *, folder: Path | None = None, clean: bool = True)
         found = next((path / name for name in EXPORTED if (path / name).exists()), None)
         if found is None:
             raise BadInput(f"{path} has no ratings.csv; export a study with `felicity rate export`.")
-        return _collect(path.name, _read_rows(found), clean=clean)
+        return _collect(path.name, read_rows(found), clean=clean)
     if is_table(source):
-        return _collect(path.name.split(".")[0], _read_rows(path), clean=clean)
+        return _collect(path.name.split(".")[0], read_rows(path), clean=clean)
     data = read_dataset(source, rule="rating", folder=folder)
     if data.rule != "rating":
         raise NotPossible(f"'{source}' has no ratings; `felicity data show {source}` lists its rules.")
-    return _collect(source, _take_items(data.items), clean=clean)
+    return _collect(source, take_items(data.items), clean=clean)
 
 
 def sample_sentences(ratings: RatedSentences, size: int, *, seed: int = 0) -> RatedSentences:
@@ -153,96 +153,9 @@ def sample_sentences(ratings: RatedSentences, size: int, *, seed: int = 0) -> Ra
     )
 
 
-def _take_items(items: pl.DataFrame) -> pl.DataFrame:
-    """The stimuli of a dataset with the rating rule as rows of ROWS."""
-    context = pl.col("context_text") if "context_text" in items.columns else pl.lit(None, dtype=pl.String)
-    single = pl.col("ratings") if "ratings" in items.columns else pl.lit(None, dtype=pl.String)
-    table = items.select(
-        "line",
-        "item",
-        "suite",
-        "phenomenon",
-        _name_setting("condition", context).alias("setting"),
-        "text",
-        context.alias("context_text"),
-        "rating",
-        single.str.split(",").cast(pl.List(pl.Float64), strict=False).alias("ratings"),
-        pl.lit(None, dtype=pl.String).alias("rater"),
-        pl.lit(None, dtype=pl.Boolean).alias("check"),
-    )
-    return table.cast(ROWS)  # type: ignore[arg-type]
-
-
-def _name_setting(column: str, context: pl.Expr) -> pl.Expr:
-    """The setting of a row: as it is called, else by whether it has a context."""
-    told = pl.when(context.is_null()).then(pl.lit(NONE)).otherwise(pl.lit(REAL))
-    plain = pl.col(column).is_null() | pl.col(column).is_in(["", "rated", "text"])
-    return pl.when(plain).then(told).otherwise(pl.col(column))
-
-
-def _read_rows(path: Path) -> pl.DataFrame:
-    """The rows of a table or an export as rows of ROWS.
-
-    Raises BadInput naming the line of a text or rating that is missing.
-    """
-    table = read_table(path)
-    for name in ("text", "rating"):
-        if name not in table.columns:
-            raise BadInput(f"{path} has no column '{name}'; it has {', '.join(table.columns)}.")
-    made = []
-    for row, line in zip(table.rows, table.lines, strict=True):
-        cells = {name: _text(value) for name, value in row.items()}
-        if cells.get("role") not in (None, "target"):
-            continue
-        rating = _number(cells["rating"])
-        if cells["text"] is None or rating is None:
-            what = "text" if cells["text"] is None else "rating"
-            told = "is empty" if cells[what] is None else f"is '{cells[what]}', not a number"
-            raise BadInput(f"{path}, line {line}: '{what}' {told}; fill it in, or remove the row.")
-        listed = [_number(part) for part in (cells.get("ratings") or "").split(",") if part.strip()]
-        if any(value is None for value in listed):
-            raise BadInput(f"{path}, line {line}: 'ratings' is not a list of numbers such as 4,3,3.")
-        passed = cells.get("question_correct")
-        if passed is not None and passed.lower() not in PASSED:
-            raise BadInput(f"{path}, line {line}: 'question_correct' is '{passed}', not true or false.")
-        made.append(
-            {
-                "line": line,
-                "item": cells.get("item") or cells["text"],
-                "suite": cells.get("suite") or path.name.split(".")[0],
-                "phenomenon": cells.get("phenomenon") or cells.get("suite") or "all",
-                "condition": cells.get("condition"),
-                "text": cells["text"],
-                "context_text": cells.get("context"),
-                "rating": rating,
-                "ratings": listed or None,
-                "rater": cells.get("rater"),
-                "check": None if passed is None else PASSED[passed.lower()],
-            }
-        )
-    if not made:
-        raise BadInput(f"{path} has no ratings of targets.")
-    frame = pl.DataFrame(made, schema=ROWS | {"condition": pl.String})
-    return frame.with_columns(_name_setting("condition", pl.col("context_text")).alias("setting")).drop(
-        "condition"
-    )
-
-
-def _text(cell: object) -> str | None:
-    return None if cell is None or not str(cell).strip() else str(cell).strip()
-
-
-def _number(cell: str | None) -> float | None:
-    try:
-        # Python would take 1_0 for 10.
-        value = float((cell or "").replace("_", "?"))
-    except ValueError:
-        return None
-    return value if np.isfinite(value) else None
-
-
 def _collect(name: str, rows: pl.DataFrame, *, clean: bool) -> RatedSentences:
     raw = rows["rater"].null_count() < len(rows)
+    rows, stimuli = name_settings(name, rows)
     _refuse_contradictions(name, rows)
     _refuse_repeats(name, rows, raw=raw)
     steps = pl.DataFrame(schema=STEPS)
@@ -292,7 +205,18 @@ def _collect(name: str, rows: pl.DataFrame, *, clean: bool) -> RatedSentences:
         answers=answers,
         scale=(float(np.floor(given.to_numpy().min())), float(np.ceil(given.to_numpy().max()))),
         steps=steps,
-        notes=tuple(notes),
+        notes=(*_tell_stimuli(stimuli), *notes),
+        stimuli=stimuli,
+    )
+
+
+def _tell_stimuli(stimuli: pl.DataFrame | None) -> tuple[str, ...]:
+    if stimuli is None:
+        return ()
+    return (
+        "The conditions are sentences, not settings: what is correlated is the stimulus, an item in a "
+        f"condition ({len(stimuli):,} stimuli of {stimuli['item'].n_unique():,} items). Intervals resample "
+        "stimuli as if those of an item were independent.",
     )
 
 
@@ -303,8 +227,8 @@ def _refuse_contradictions(name: str, rows: pl.DataFrame) -> None:
     if len(several):
         raise BadInput(
             f"Item '{several['item'][0]}' of {name} has {several['text'][0]} different texts; the settings "
-            "of an "
-            "item differ in the context only, so give each text an item of its own."
+            "of an item differ in the context only, so give each text an item of its own, or a condition "
+            f"other than {', '.join(ORDER)}."
         )
     contexts = rows.group_by("item", "setting", maintain_order=True).agg(pl.col("context_text").n_unique())
     several = contexts.filter(pl.col("context_text") > 1)

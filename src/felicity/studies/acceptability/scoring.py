@@ -7,6 +7,7 @@ Unigram counts are those of a model's own tokens: from a table, or counted once 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import polars as pl
@@ -22,7 +23,8 @@ from felicity.engines.tokenizing import count_tokens, read_lines
 from felicity.measures import MEASURES, Unigram, needs_unigram, read_unigram, write_unigram
 from felicity.run import Model, RunFolder, carry_out, plan_run
 from felicity.studies.acceptability.correlations import SCORES
-from felicity.studies.acceptability.ratings import NONE, RatedSentences
+from felicity.studies.acceptability.rated_rows import NONE
+from felicity.studies.acceptability.ratings import RatedSentences
 
 # The readings of a family: the field of the policy, and its values.
 READINGS = {"masked": ("pll", ("original", "word_l2r")), "xlnet": ("order", ("left", "both"))}
@@ -132,13 +134,19 @@ class CountSource:
             shares.append(unseen / max(sum(found.values()), 1))
         return max(shares)
 
+    @cached_property
+    def _corpus_digest(self) -> str:
+        """The digest of the corpus, taken once: reading a large corpus for every model takes minutes."""
+        corpus = self.corpus or Path()
+        with disk_errors(corpus, "read"):
+            return hash_file(corpus)
+
     def _count(self, model: Reading, corpus: Path) -> Unigram:
         """Counts of the corpus in this model's tokens, kept in the folder with a digest.
 
         They are counted again where corpus or tokenizer is another one, or the table is damaged.
         """
-        with disk_errors(corpus, "read"):
-            path = self.folder / f"{model.lm.info.tokenizer[:16]}-{hash_file(corpus)[:16]}.tsv"
+        path = self.folder / f"{model.lm.info.tokenizer[:16]}-{self._corpus_digest[:16]}.tsv"
         check = path.with_suffix(".sha256")
         if not _is_whole(path, check):
             try:

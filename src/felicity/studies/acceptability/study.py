@@ -71,9 +71,9 @@ class AcceptabilityStudy:
             "ordinal": self.ordinal,
             "cleaning": self.ratings.steps,
             "models": self.models,
-            "ratings": self.ratings.means,
-            "sentences": self.ratings.sentences,
-            "scores": self.scores,
+            "ratings": self.ratings.add_conditions(self.ratings.means),
+            "sentences": self.ratings.add_conditions(self.ratings.sentences),
+            "scores": self.ratings.add_conditions(self.scores),
         }
 
     def best(self, setting: str, *, model: str, context: str) -> Cell:

@@ -13,6 +13,10 @@ from felicity.engines import CountTokens
 from felicity.stats import estimate_accuracy, wilson_interval
 
 SPLITS = ("A=U", "A>U", "A<U")
+LEGEND = (
+    "A is the acceptable sentence, U the unacceptable one; A=U, A>U and A<U compare their lengths in the "
+    "model's own tokens."
+)
 EVERYTHING = "all"
 
 SPLIT_TABLE: Schema = {

@@ -7,7 +7,7 @@ import polars as pl
 
 from felicity.report import Extra, Figure, count, percent_interval, write_sections
 from felicity.report.charts import MOST_SERIES, Point, chart_lines
-from felicity.studies.bias.analysis import EVERYTHING, SPLITS
+from felicity.studies.bias.analysis import EVERYTHING, LEGEND, SPLITS
 
 # Differences with fewer pairs than this are not drawn.
 FEWEST = 5
@@ -21,7 +21,7 @@ def write_bias_page(dataset: str, splits: pl.DataFrame, curves: pl.DataFrame, fo
         eyebrow="felicity bias",
         title="Token-length bias",
         subject=dataset,
-        meta="A is the acceptable sentence, U the unacceptable one; lengths in each model's own tokens.",
+        meta=LEGEND,
     )
 
 
@@ -34,6 +34,7 @@ def _overall(splits: pl.DataFrame) -> Extra:
         columns=("Model", "Measure", *SPLITS),
         rows=tuple(_rows(splits.filter(pl.col("suite") == EVERYTHING), suite=False)),
         names=2,
+        notes=(LEGEND,),
     )
 
 

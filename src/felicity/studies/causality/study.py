@@ -1,8 +1,8 @@
 """The study of implicit causality (Huynh et al. 2022): stimuli x models in, tables and a report out.
 
 A folder holds the whole of it: `study.json` (what was asked), `stimuli.parquet`, under `models/NAME` the
-run of each model with `preference.parquet` and `continuations.parquet`, and the tables of all models as
-CSV files.
+run of each model with `preference.parquet` and `continuations.parquet`, `ratings.parquet` once people have
+rated continuations, and the tables of all models as CSV files.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,6 +54,9 @@ from felicity.studies.causality.stimuli import StimulusSet, read_stimuli_set
 
 KIND = "causality"
 STIMULI = "stimuli.parquet"
+RATINGS = "ratings.parquet"
+# The field of the record that names the model whose continuations were rated.
+RATED = "rated"
 PAPER_SAMPLING = Sampling(tokens=WHOLE_TOKENS, whole=WHOLE_TOKENS, stop=(FULL_STOP,))
 FREQUENT_SHOWN = 30
 # What is kept of each model beside its run.
@@ -119,6 +122,8 @@ def run_causality(
     # The models of this call are asked again; the others must be as they were.
     others = {"models": [name for name in record.get("models", []) if name not in names]}
     check_record(out, _list_kept(others)[1:], advice="run the study again with that model")
+    if RATED in record:
+        check_record(out, [RATINGS], advice="give them again with `felicity causality report --ratings`")
     for name, open_one in names.items():
         place = out / "models" / name
         _ask(open_one(), stimuli, place, sampling, seed=seed, progress=progress and progress(name))
@@ -153,21 +158,32 @@ def read_causality(
 ) -> CausalityStudy:
     """A study from its folder, analysed; its tables are written there anew.
 
-    ratings: the table or folder that `felicity rate export` wrote. model: the one whose continuations were
-    rated, where several have written some. check: refuse a study whose files have changed since.
+    ratings: the table or folder that `felicity rate export` wrote; it is kept with the study, and used when
+    none is given later. model: the one whose continuations were rated, where several have written some.
+    check: refuse a study whose files have changed since; without it, new ratings are not kept.
 
     Raises BadInput where the folder has no study, the ratings are of other sentences, or it is not known
     whose continuations they are.
     """
-    record = _check(out) if check else _read(out, check=False)
+    record = _read(out, check=check)
+    if check:
+        # Ratings that are given anew replace those that were kept.
+        check_record(out, [name for name in _list_kept(record) if ratings is None or name != RATINGS])
     stimuli = read_frame(out / STIMULI)
     models = tuple(_read_model(out / "models" / name, name) for name in record.get("models", []))
     if not models:
         raise BadInput(f"No model has finished in {out}; run `felicity causality run` with -o {out} again.")
     study = CausalityStudy(record, stimuli, models, _tabulate(models))
     if ratings is not None:
-        known = _rated_stimuli(models, model)
-        study = replace(study, ratings=analyse_ratings(read_ratings(ratings), known))
+        rated, known = _rated_stimuli(models, model)
+        table = read_ratings(ratings).select("participant", "sentence", "rating")
+        study = replace(study, ratings=analyse_ratings(table, known))
+        if check:
+            write_table(table, out / RATINGS)
+            _write_record(out, record | {RATED: rated})
+    elif RATED in record:
+        _, known = _rated_stimuli(models, model or record[RATED])
+        study = replace(study, ratings=analyse_ratings(read_frame(out / RATINGS), known))
     _write_tables(study, out)
     return study
 
@@ -183,17 +199,10 @@ def _read(out: Path, *, check: bool = True) -> dict[str, Any]:
     return record
 
 
-def _check(out: Path) -> dict[str, Any]:
-    """What a study was asked, where its stimuli and the models' answers are as they were written."""
-    record = _read(out)
-    check_record(out, _list_kept(record))
-    return record
-
-
 def _list_kept(record: dict[str, Any]) -> list[str]:
     """The files that everything else is computed from."""
     names = [f"models/{name}/{table}.parquet" for name in record.get("models", []) for table in KEPT]
-    return [STIMULI, *names]
+    return [STIMULI, *names, *([RATINGS] if RATED in record else [])]
 
 
 def read_continuations(
@@ -205,7 +214,10 @@ def read_continuations(
 
     Raises BadInput where they are not there.
     """
-    names = (_check(out) if check else _read(out, check=False)).get("models", [])
+    record = _read(out, check=check)
+    if check:
+        check_record(out, _list_kept(record))
+    names = record.get("models", [])
     if model is None and len(names) != 1:
         raise BadInput(f"{out} has the models {', '.join(names)}; choose one with --model.")
     name = model or names[0]
@@ -224,8 +236,8 @@ def _read_model(folder: Path, name: str) -> ModelFindings:
     return ModelFindings(name, preference, fit_preference(preference), written)
 
 
-def _rated_stimuli(models: Sequence[ModelFindings], model: str | None) -> pl.DataFrame:
-    """Every sentence with what the model that wrote its continuation says of it.
+def _rated_stimuli(models: Sequence[ModelFindings], model: str | None) -> tuple[str, pl.DataFrame]:
+    """The model that wrote the rated continuations, and every sentence with what that model says of it.
 
     The prompts are the same for all models, so that ratings alone do not tell whose continuations they are.
     """
@@ -236,11 +248,11 @@ def _rated_stimuli(models: Sequence[ModelFindings], model: str | None) -> pl.Dat
         raise BadInput(f"{', '.join(writers)} have written continuations; say whose were rated with --model.")
     if model is not None and model not in writers:
         raise UnknownName("model", model, writers)
-    preference, written = writers[model or next(iter(writers))]
+    name = model or next(iter(writers))
+    preference, written = writers[name]
     written = written.filter(sample=0).select("item", "mean_lp", "continuation", "flagged", "reference")
-    return preference.join(written, on="item", how="left", maintain_order="left").with_columns(
-        sentence=pl.col("item")
-    )
+    known = preference.join(written, on="item", how="left", maintain_order="left")
+    return name, known.with_columns(sentence=pl.col("item"))
 
 
 def _tabulate(models: Sequence[ModelFindings]) -> dict[str, pl.DataFrame]:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
+from felicity.core.documents import is_document
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.ids import fingerprint
-from felicity.data import read_dataset
+from felicity.data import is_table, read_dataset, read_table, refuse_other_columns, sample_items
 from felicity.stimuli import Pair
 
 # The published extensions of Ettinger's sets, and the model that wrote two of them.
@@ -30,6 +31,7 @@ class ClozeSet:
     items: a row per frame, with item, condition, context_text, target, and contrast: the target of the
     partner, null where it is the same word. targets: conditions whose target is looked for. change: the
     two conditions between which the likeliest word may change. written_by: the model that wrote it.
+    sample: only this many items of each suite, drawn with the seed.
     """
 
     name: str
@@ -37,6 +39,8 @@ class ClozeSet:
     targets: tuple[str, ...]
     change: tuple[str, ...]
     written_by: str = UNKNOWN_WRITER
+    sample: int | None = None
+    seed: int = 0
 
     @property
     def label(self) -> str:
@@ -55,17 +59,25 @@ class ClozeSet:
         return fingerprint(self.items["contrast"].to_list())
 
 
-def read_cloze_set(name: str) -> ClozeSet:
+def read_cloze_set(name: str, *, sample: int | None = None, seed: int = 0) -> ClozeSet:
     """A dataset by its name, a cloze file, or the folder of an extension.
 
-    Raises NotPossible where it has no cloze frames.
+    sample: only this many items of each suite.
+
+    Raises NotPossible where it has no cloze frames, BadInput naming the columns that a file lacks.
     """
     source = find_file(name)
+    if Path(source).is_file() and is_table(source) and not is_document(Path(source)):
+        refuse_other_columns(read_table(Path(source)).columns, Path(source))
     data = read_dataset(source, rule=None if Path(source).suffix else "cloze")
     if data.rule != "cloze":
         raise NotPossible(f"'{name}' has no cloze frames; `felicity data show {name}` lists its rules.")
     wanted = set(data.targets) | set(data.change)
-    rows = data.items.filter(pl.col("condition").is_in(list(wanted))).rename({"text": "target"})
+    rows = (
+        sample_items(data.items, sample, seed=seed)
+        .filter(pl.col("condition").is_in(list(wanted)))
+        .rename({"text": "target"})
+    )
     rows = rows.with_columns(pl.concat_str("suite", "item", separator="/").alias("item"))
     partner = dict(zip(data.change, reversed(data.change), strict=True))
     other = rows.select("item", condition=pl.col("condition").replace(partner), contrast="target")
@@ -80,6 +92,8 @@ def read_cloze_set(name: str) -> ClozeSet:
         targets=tuple(data.targets),
         change=tuple(data.change),
         written_by=writer or UNKNOWN_WRITER,
+        sample=sample,
+        seed=seed,
     )
 
 

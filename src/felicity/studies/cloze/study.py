@@ -79,16 +79,20 @@ def study_cloze(
     against: Sequence[str] = (),
     figures: Sequence[str] = ("top1", "top5", "sensitivity"),
     human: Path | None = None,
+    sample: int | None = None,
+    seed: int = 0,
     progress: Progress | None = None,
 ) -> ClozeStudy:
     """Ask every model about every dataset and draw the conclusions; the tables are kept in `out`.
 
     `models` are opened one after another. `against` adds pairs of a small set and its extension, written
     SMALL:LARGE. `human` is a table of people's answers: dataset, item, condition, annotator, answer.
+    `sample` takes only this many items of each suite; people's answers are then still those to all items.
 
     Raises BadInput where a dataset or model is named twice.
     """
-    sets = {data.label: data for data in map(read_cloze_set, datasets)}
+    read = [read_cloze_set(name, sample=sample, seed=seed) for name in datasets]
+    sets = {data.label: data for data in read}
     if len(sets) < len(datasets):
         raise BadInput("Two datasets have the same name; rename a file, or leave one out.")
     answers: dict[tuple[str, str], pl.DataFrame] = {}
@@ -114,6 +118,8 @@ def study_cloze(
         against=list(against),
         figures=list(figures),
         human=str(human) if human else None,
+        sample=sample,
+        seed=seed,
         runs=[{"dataset": label, "model": model} for label, model in answers],
         warnings=warnings,
     )
@@ -128,7 +134,10 @@ def read_again(folder: Path, *, check: bool = True) -> ClozeStudy:
     Raises BadInput if a dataset is no longer what the models answered.
     """
     record = read_study(folder, check=check).record
-    sets = {data.label: data for data in map(read_cloze_set, record["datasets"])}
+    # Earlier versions took no sample.
+    sample, seed = record.get("sample"), record.get("seed", 0)
+    read = [read_cloze_set(name, sample=sample, seed=seed) for name in record["datasets"]]
+    sets = {data.label: data for data in read}
     answers = {
         (run["dataset"], run["model"]): read_answers(
             sets[run["dataset"]], folder / "runs" / f"{run['dataset']}-{run['model']}"
@@ -167,7 +176,7 @@ def analyse(
         changes=compare_accuracies(accuracy, extensions),
         regressions=regressions,
         words=count_targets(sets),
-        humans=None if human is None else rate_humans(_read_human(human), sets),
+        humans=None if human is None else rate_humans(_read_human(human), _whole(sets)),
         published=_select_published(sets),
         warnings=[],
         notes=notes,
@@ -208,6 +217,11 @@ def _select_published(sets: Sets) -> pl.DataFrame:
         pl.col("dataset").str.to_lowercase().str.replace_all("-", "_").alias("dataset")
     )
     return cells.filter(pl.col("dataset").is_in(list(sets)))
+
+
+def _whole(sets: Sets) -> Sets:
+    """The datasets without their sampling."""
+    return {label: read_cloze_set(data.name) if data.sample else data for label, data in sets.items()}
 
 
 def _read_human(path: Path) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from felicity.report import Extra, Figure, count, percent, percent_interval, wri
 from felicity.report.charts import Dot, Row, chart_accuracy, chart_scatter
 from felicity.run import Model, open_model, write_sheets
 from felicity.stats import mcnemar_p, signed_rank, wilson_interval
-from felicity.studies.bias import EVERYTHING, SPLITS, draw_differences, study_bias
+from felicity.studies.bias import EVERYTHING, LEGEND, SPLITS, draw_differences, study_bias
 
 DEBIAS_MEASURES = ("lp", "mean_lp", "pen_lp")
 BIASED, DEBIASED = "biased", "debiased"
@@ -155,7 +155,7 @@ def write_debias(study: DebiasStudy, folder: Path) -> list[Path]:
         eyebrow="felicity bias --debias",
         title="Token-length bias",
         subject=f"{Path(study.biased).name} and {Path(study.fair).name}",
-        meta="A is the acceptable sentence, U the unacceptable one; lengths in each model's own tokens.",
+        meta=LEGEND,
     )
     return [path, page]
 
@@ -169,6 +169,7 @@ def _overall(study: DebiasStudy) -> Extra:
         columns=("Model", "Measure", *SPLITS, "biased", "debiased", "p", "p over suites"),
         rows=tuple(_cells(row) for row in study.table.filter(suite=EVERYTHING).iter_rows(named=True)),
         names=2,
+        notes=(LEGEND,),
     )
 
 

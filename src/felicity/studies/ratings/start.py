@@ -10,12 +10,14 @@ from string import Template
 import polars as pl
 
 from felicity.core.errors import BadInput, FelicityError, UnknownName
-from felicity.core.files import data_folder, disk_errors, find_ending, read_frame, replacing
-from felicity.data import is_table, read_dataset, sample_items
+from felicity.core.files import data_folder, disk_errors, find_ending, replacing
+from felicity.data import is_table, read_dataset, read_table, sample_items
 from felicity.humans import STUDY_FILE, Study, read_study
 
 LAU_TOPICS = "lau2020/sentences/context-{}-sentences.csv"
 OWN_COLUMNS = ("item", "text")
+# The key under which a row keeps its line in the user's table; it is never written.
+LINE = "\0line"
 
 TASKS = {
     "likert": 'kind = "likert"\nquestion = "How natural does this sound?"\npoints = {points}\n'
@@ -91,12 +93,17 @@ def start_study(
     with replacing(folder / STUDY_FILE) as part:
         part.write_text(text, encoding="utf-8")
     try:
-        return read_study(folder)
+        return read_study(folder, places=[_name_place(source, row) for row in rows])
     except FelicityError:
         # The next attempt would find a study here.
         for name in (STUDY_FILE, "stimuli.csv"):
             (folder / name).unlink()
         raise
+
+
+def _name_place(source: str, row: dict[str, str]) -> str:
+    """What messages call a row: its line in the user's table, or its item in a dataset or run."""
+    return f"{source}, line {row[LINE]}" if LINE in row else f"{source}, item '{row['item']}'"
 
 
 def _read_source(source: str, sample: int | None, seed: int) -> list[dict[str, str]]:
@@ -110,6 +117,8 @@ def _read_source(source: str, sample: int | None, seed: int) -> list[dict[str, s
         if own is not None:
             return own
     items = sample_items(_read_items(source), sample, seed=seed)
+    if "line" in items.columns and is_table(source):
+        items = items.with_columns(pl.col("line").cast(pl.String).alias(LINE))
     return _from_items(items, topics=_topics() if source == "lau2020" else {})
 
 
@@ -128,10 +137,16 @@ def _own_table(path: Path) -> list[dict[str, str]] | None:
     """The rows of a table that already has the columns of the stimuli."""
     if find_ending(path) not in (".csv", ".tsv", ".xlsx"):
         return None
-    frame = read_frame(path, as_text=True)
-    if not set(OWN_COLUMNS) <= set(frame.columns):
+    table = read_table(path)
+    if not set(OWN_COLUMNS) <= set(table.columns):
         return None
-    return [{name: value or "" for name, value in row.items()} for row in frame.iter_rows(named=True)]
+    numbered = zip(table.rows, table.lines, strict=True)
+    rows = [
+        {name: "" if cell is None else str(cell) for name, cell in row.items()} | {LINE: str(line)}
+        for row, line in numbered
+    ]
+    # The reader of stimuli passes over empty rows.
+    return [row for row in rows if any(cell.strip() for name, cell in row.items() if name != LINE)]
 
 
 def _from_run(path: Path, sample: int | None, seed: int) -> list[dict[str, str]]:
@@ -153,6 +168,8 @@ def _from_items(items: pl.DataFrame, *, topics: dict[tuple[str, str], list[str]]
         made["context"] = row.get("context_text") or ""
         made["suite"] = row.get("suite") or ""
         made["phenomenon"] = row.get("phenomenon") or ""
+        if row.get(LINE):
+            made[LINE] = row[LINE]
         choices = topics.get((row["condition"], row["item"].rpartition("/")[2]))
         if choices:
             made |= {"question": "Which words fit the topic of the text best?", "correct": choices[0]}
@@ -208,7 +225,7 @@ def _is_square(rows: list[dict[str, str]]) -> bool:
 
 
 def _write_stimuli(path: Path, rows: list[dict[str, str]]) -> None:
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = list(dict.fromkeys(name for row in rows for name in row if name != LINE))
     empty = {name for name in names if name not in OWN_COLUMNS and not any(row.get(name) for row in rows)}
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as handle:
         writer = csv.DictWriter(

@@ -1,5 +1,5 @@
 // Curves of regions and contexts, and ratings against scores.
-import { choose, decimal, el, inUnit, named, notice, sayP, table } from "./dom.js";
+import { choose, decimal, el, inUnit, named, notice, OF_REGIONS, sayP, table } from "./dom.js";
 import { drawLines, drawScatter } from "./charts.js";
 import { go } from "./state.js";
 
@@ -21,6 +21,7 @@ export async function showRegions(page) {
     el("h1", { tabindex: "-1" }, "Surprisal by region"),
     el("div", { class: "bar" }, choose("region_suite", "Suite", suites, answer.suite, (value) => go("regions", { region_suite: value }))),
     el("p", { class: "hint" }, "Means over the items of the suite; bars are 95% intervals (Student's t), cut off at the edge where they are very wide."),
+    el("p", { class: "hint" }, OF_REGIONS),
     charts, el("details", null, el("summary", null, "As a table"), table(["Condition", "Model", "Region", `Mean in ${page.unit}`, "95% interval", "Items"], rows, { numbers: [3, 4, 5] })),
   ];
 }

@@ -2,6 +2,10 @@
 const SVG = "http://www.w3.org/2000/svg";
 const NATS_PER_BIT = Math.LN2;
 
+// What a reader must know who compares these figures with those of `felicity surprisal`.
+export const UNCORRECTED = "Word boundaries are not corrected for trailing white space, as `felicity surprisal` does, so its figures may differ.";
+export const OF_REGIONS = `The surprisal of a region is computed from its tokens: their sum, unless the suite names another metric. ${UNCORRECTED}`;
+
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;

@@ -1,5 +1,5 @@
 // One item: its sentences over one another by character, surprisal by token or word, the running margin.
-import { choose, decimal, el, inUnit, lean, named, notice, percent, signed, table, tint, toggle } from "./dom.js";
+import { choose, decimal, el, inUnit, lean, named, notice, OF_REGIONS, percent, signed, table, tint, toggle, UNCORRECTED } from "./dom.js";
 import { drawLines } from "./charts.js";
 import { sayVerdict } from "./items.js";
 import { go, link } from "./state.js";
@@ -57,7 +57,8 @@ export function turnRunning(item, first, second, models) {
 
 export function buildLegend(page) {
   const steps = [...Array(9).keys()].map((step) => el("span", { class: `swatch tint-${step}` }, decimal(inUnit(2 * step, "nats", page.unit), 0)));
-  return el("p", { class: "legend hint" }, `Surprisal in ${page.unit}: `, steps, " and more");
+  return [el("p", { class: "legend hint" }, `Surprisal in ${page.unit}: `, steps, " and more"),
+    page.level === "token" ? null : el("p", { class: "hint" }, `The surprisal of a word is the sum of its tokens. ${UNCORRECTED}`)];
 }
 
 export function buildTokenTable(page, item, models) {
@@ -115,7 +116,7 @@ function buildFurther(page, item) {
   const parts = [];
   const regions = item.tables.map((own) => own.regions || []);
   if (regions.some((own) => own.length)) {
-    parts.push(el("h2", null, "Regions"));
+    parts.push(el("h2", null, "Regions"), el("p", { class: "hint" }, OF_REGIONS));
     regions.forEach((own, model) => {
       const names = [...new Map(own.map((row) => [row.region, row.name])).entries()];
       const conditions = [...new Set(own.map((row) => row.condition))];
