@@ -158,7 +158,7 @@ class TreeModel:
         states = model.take_states(select)
 
         def refine(logprob: np.ndarray, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
-            return model.refine(logprob, logits, states, rows, targets)
+            return np.asarray(model.refine(logprob, logits, states, rows, targets))
 
         return Prediction(logits, refine)
 

@@ -174,7 +174,8 @@ class Llama:
         self._head = torch.nn.Linear(width, rows, bias=False, device="meta")
         self._head.weight = torch.nn.Parameter(output.to(self.dtype), requires_grad=False)
         # As they are in the file, so that they take no memory of their own if they are stored in float32.
-        self._stored_layers, self._stored_output = (stored, output) if self.half else ([], None)
+        self._stored_layers = stored if self.half else []
+        self._stored_output: Any = output if self.half else None
         self._states: Any = None
         steps = torch.arange(0, config.head_dim, 2, dtype=torch.float)
         self._frequencies = 1.0 / (config.rope_theta ** (steps / config.head_dim))
@@ -253,9 +254,9 @@ class Llama:
         with torch.inference_mode():
             at, words = torch.from_numpy(rows), torch.from_numpy(targets)
             exact = (states[at] * self._stored_output[words].float()).sum(dim=-1)
-            shift = (exact - logits[at, words].float()).numpy()
+            shift: np.ndarray = (exact - logits[at, words].float()).numpy()
         # What the target's new logit adds to the sum over the vocabulary.
-        return logprob + shift - np.log1p(np.exp(logprob) * np.expm1(shift))
+        return np.asarray(logprob + shift - np.log1p(np.exp(logprob) * np.expm1(shift)))
 
 
 class ExactLayer:
