@@ -28,7 +28,7 @@ from felicity.core.files import cache_folder
 # What is checked, and the functions that do it; of nested ones the outermost is timed.
 CHECKS = {
     "checksums of scores": ("felicity.run.store:_checksum", "felicity.run.store:ScoreStore._keep_checksums"),
-    "digests of the run's tables": ("felicity.run.folder:seal",),
+    "digests of the run's tables": ("felicity.run.folder:add_digests",),
     "digests of the model's files": ("felicity.engines.sources.resolve:refuse_damaged",),
     "weights that are numbers": ("felicity.engines.runtime.pretrained:refuse_broken_weights",),
     "digests of remembered facts": ("felicity.core.memo:_digest",),

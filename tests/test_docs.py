@@ -260,7 +260,7 @@ PAIRS = "suite,good,bad\n" + "".join(
     for verb in ("see", "want")
 )
 # A run in float32 does not take these steps.
-ONLY_IN_HALF_PRECISION = {"run.steps.settle_run"}
+ONLY_IN_HALF_PRECISION = {"run.steps.rescore_close_calls"}
 
 
 def record_calls(names: Collection[str], call: Callable[[], Answer]) -> tuple[Answer, list[str]]:

@@ -11,7 +11,7 @@ from alembic.migration import MigrationContext
 from felicity.core.errors import BadInput, NotPossible
 from felicity.humans import Answer
 from felicity.humans.database import StorageFailed
-from felicity.humans.store import Place, Refused, Store
+from felicity.humans.store import RaterPosition, Refused, Store
 from felicity.humans.tables import answers, metadata, raters, slots
 from tests.humans.databases import open_postgresql
 from tests.humans.studies import make_study, stimulus_rows
@@ -35,7 +35,7 @@ def store(tmp_path: Path, clock: Clock) -> Store:
     return Store(make_study(tmp_path, more="[design]\nquota = 2\n"), clock=clock)
 
 
-def answer(store: Store, place: Place, value: float = 3.0, *, key: str = "") -> str:
+def answer(store: Store, place: RaterPosition, value: float = 3.0, *, key: str = "") -> str:
     return store.record(
         place.rater,
         place.slot,

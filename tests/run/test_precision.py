@@ -15,7 +15,7 @@ import pytest
 
 import felicity as fe
 from felicity.engines.runtime.devices import ISA, choose_dtype, prepare_dtype
-from felicity.run.precision import draw_sample, fit_tail, measure_spreads, settle
+from felicity.run.precision import draw_sample, fit_tail, measure_spreads, rescore_doubtful
 
 
 class Simulated:
@@ -38,12 +38,12 @@ class Simulated:
         assert not self.exact & set(items)
         self.exact |= set(items)
 
-    def settle(self) -> pl.DataFrame:
-        settled = settle(self.spreads, self.judge, self.score_exactly, least=1e-4, seed=0)
-        assert set(settled.exact_items) == self.exact
-        noise = dict(settled.noise.iter_rows())
+    def rescore_doubtful(self) -> pl.DataFrame:
+        rescored = rescore_doubtful(self.spreads, self.judge, self.score_exactly, least=1e-4, seed=0)
+        assert set(rescored.exact_items) == self.exact
+        noise = dict(rescored.noise.iter_rows())
         assert noise.keys() == set(self.items) - self.exact
-        return self.judge(settled.exact_items, noise=np.array([noise.get(name, 0.0) for name in self.items]))
+        return self.judge(rescored.exact_items, noise=np.array([noise.get(name, 0.0) for name in self.items]))
 
 
 def test_verdicts_are_those_of_float32_on_every_item_though_hundreds_would_have_turned() -> None:
@@ -51,7 +51,7 @@ def test_verdicts_are_those_of_float32_on_every_item_though_hundreds_would_have_
     run = Simulated(rng.normal(0, 8, 20_000), rng.normal(0, 0.3, 20_000))
     turned = ((run.margin + run.shift > 0) != (run.margin > 0)).sum()
     assert turned > 100
-    judged = run.settle()
+    judged = run.rescore_doubtful()
     assert ((judged["margin"].to_numpy() > 0) == (run.margin > 0)).all()
     assert len(run.exact) < 0.4 * len(run.items)
 
@@ -91,7 +91,7 @@ def test_the_expected_number_of_differing_verdicts_is_within_the_stated_risk(kin
         margin = rng.normal(0, 6, 3000)
         run = Simulated(margin, draw_shifts(kind, margin, rng))
         turned += int(((run.margin + run.shift > 0) != (run.margin > 0)).sum())
-        judged = run.settle()
+        judged = run.rescore_doubtful()
         differing += int(((judged["margin"].to_numpy() > 0) != (run.margin > 0)).sum())
         rescored.append(len(run.exact) / len(margin))
         assert judged["stable"].to_numpy()[~run.items.is_in(sorted(run.exact)).to_numpy()].all()
@@ -112,7 +112,7 @@ def test_items_are_scored_again_from_the_closest_outwards() -> None:
         score(items, turn)
 
     run.score_exactly = keep_round  # type: ignore[method-assign]
-    run.settle()
+    run.rescore_doubtful()
     size = np.abs(run.margin + run.shift)
     sizes = [[float(size[int(name[1:])]) for name in part] for part in rounds]
     assert len(rounds) > 2
@@ -124,10 +124,10 @@ def test_a_larger_shift_that_comes_to_light_widens_what_is_scored_again() -> Non
     rng = np.random.default_rng(4)
     margin, shift = rng.normal(0, 8, 4000), rng.normal(0, 0.1, 4000)
     calm = Simulated(margin, shift)
-    calm.settle()
+    calm.rescore_doubtful()
     close = np.abs(margin) < 0.3
     wild = Simulated(margin, np.where(close, 10 * shift, shift))
-    wild.settle()
+    wild.rescore_doubtful()
     assert len(wild.exact) > 1.5 * len(calm.exact)
 
 
@@ -151,7 +151,7 @@ def test_a_group_of_wide_shifts_does_not_widen_what_is_scored_again_of_the_other
     wide = np.arange(6000) % 10 == 0
     run = Simulated(margin, rng.normal(0, np.where(wide, 1.0, 0.1)))
     run.spreads = run.spreads.with_columns(group=pl.Series(np.where(wide, "apart", "shared")))
-    judged = run.settle()
+    judged = run.rescore_doubtful()
     assert ((judged["margin"].to_numpy() > 0) == (margin > 0)).all()
     exact = np.array([name in run.exact for name in run.items])
     assert exact[wide].mean() > 3 * exact[~wide].mean()
@@ -186,15 +186,15 @@ def test_pairs_of_equal_texts_do_not_make_the_others_look_safer() -> None:
     margin, shift = rng.normal(0, 8, 2000), rng.normal(0, 0.3, 2000)
     equal = np.zeros(2000)
     alone, among = Simulated(margin, shift), Simulated(np.r_[margin, equal], np.r_[shift, equal])
-    alone.settle()
-    judged = among.settle()
+    alone.rescore_doubtful()
+    judged = among.rescore_doubtful()
     assert ((judged["margin"].to_numpy()[:2000] > 0) == (margin > 0)).all()
     assert len([name for name in among.exact if int(name[1:]) < 2000]) > 0.8 * len(alone.exact)
 
 
 def test_a_small_run_is_scored_twice_as_a_whole() -> None:
     run = Simulated(np.linspace(-9, 9, 20), np.full(20, 0.1))
-    run.settle()
+    run.rescore_doubtful()
     assert len(run.exact) == 20
 
 

@@ -15,10 +15,10 @@ from felicity.judge.contrasts import judge_contrasts
 from felicity.measures.sentence import score_measures
 from felicity.run.folder import RunFolder
 from felicity.run.model import Model
-from felicity.run.precision import RISK, Noise, Settled
+from felicity.run.precision import RISK, Noise, Rescored
 from felicity.run.rules import RULES, Case
 from felicity.run.scoring import read_mixed
-from felicity.run.steps import settle_run
+from felicity.run.steps import rescore_close_calls
 
 FINE = 1e-4
 CHOICE = Contrast(name="choice", better="c0", worse=tuple(f"c{place}" for place in range(1, 9)))
@@ -74,8 +74,8 @@ class Settling:
         rough = Known(texts, self.rough, "bfloat16")
         self.lm = Model(rough, spec="", cache=False, open_exact=lambda: fine)
 
-    def settle(self, folder: Path) -> tuple[Settled, pl.DataFrame]:
-        """What was settled, and the judgements of the run."""
+    def rescore_doubtful(self, folder: Path) -> tuple[Rescored, pl.DataFrame]:
+        """What was rescored, and the judgements of the run."""
         requests, contexts = build_requests(self.items)
         prompts = build_prompts(requests, contexts)
         self.lm.score_all(prompts)
@@ -87,10 +87,10 @@ class Settling:
             contrasts=self.contrasts,
         )
         rule = RULES["contrast"]
-        settled, noise = settle_run(self.lm, RunFolder(folder), prompts, case, rule, seed=0)
+        rescored, noise = rescore_close_calls(self.lm, RunFolder(folder), prompts, case, rule, seed=0)
         parts = list(read_mixed(self.lm.read, prompts, self.lm.exact.read, noise.exact))
         scores = score_measures(pl.concat(parts), ("lp",), noise=noise.of(requests["request"])).scores
-        return settled, judge_contrasts(self.items, requests, scores, self.contrasts)
+        return rescored, judge_contrasts(self.items, requests, scores, self.contrasts)
 
     def margins(self, values: np.ndarray, contrast: Contrast) -> np.ndarray:
         """The better condition less the best of the worse ones, worked out here."""
@@ -111,8 +111,8 @@ def test_verdicts_are_those_of_float32_where_many_would_have_turned(
     # Log-probabilities are below 0.
     exact = rng.normal(means, 4.0, (300, len(means))) - 100
     run = Settling(exact, rng.normal(0, 0.3, exact.shape), contrasts)
-    settled, judged = run.settle(tmp_path)
-    known = np.array([int(item[1:]) for item in settled.exact_items])
+    rescored, judged = run.rescore_doubtful(tmp_path)
+    known = np.array([int(item[1:]) for item in rescored.exact_items])
     largest, turned = 0.0, 0
     for contrast in contrasts:
         rough, fine = run.margins(run.rough, contrast), run.margins(run.exact, contrast)
@@ -122,8 +122,8 @@ def test_verdicts_are_those_of_float32_where_many_would_have_turned(
         assert found["item"].to_list() == [f"i{place}" for place in range(len(exact))]
         assert (found["passed"].to_numpy() == (fine > 0)).all()
     # A margin has two sentences, each of which may be off by the noise.
-    assert 2 * settled.largest == pytest.approx(largest, rel=1e-4)
-    assert settled.noise["noise"].max() > settled.largest
-    assert settled.expected <= RISK
+    assert 2 * rescored.largest == pytest.approx(largest, rel=1e-4)
+    assert rescored.noise["noise"].max() > rescored.largest
+    assert rescored.expected <= RISK
     assert turned > 0
     assert 20 < len(known) < 0.6 * len(exact)

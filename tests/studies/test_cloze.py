@@ -28,7 +28,7 @@ from felicity.studies.cloze.analysis import (
     rate_humans,
     tabulate_accuracy,
 )
-from felicity.studies.cloze.plan import ClozeSet, find_extensions, wrote_it
+from felicity.studies.cloze.plan import ClozeSet, find_extensions, wrote_items
 from felicity.studies.cloze.scoring import answer_frames
 from felicity.studies.cloze.study import note_repeats
 from felicity.studies.replay.predictions import Predictions, judge_model, read_frames, read_models
@@ -184,9 +184,9 @@ def test_the_published_extensions_are_known_and_others_are_named() -> None:
 
 def test_a_model_that_wrote_the_items_is_known_by_any_of_its_names() -> None:
     data = ClozeSet("role_1500", pl.DataFrame(), (), (), written_by="text-davinci-002")
-    assert wrote_it(data, name="gpt3", spec="openai:gpt3")
-    assert wrote_it(data, name="text-davinci-002", spec="openai:text-davinci-002")
-    assert not wrote_it(data, name="smollm2", spec="smollm2")
+    assert wrote_items(data, name="gpt3", spec="openai:gpt3")
+    assert wrote_items(data, name="text-davinci-002", spec="openai:text-davinci-002")
+    assert not wrote_items(data, name="smollm2", spec="smollm2")
 
 
 def test_a_dataset_comes_in_pairs_of_sentences(published: Callable[[str], Path]) -> None:

@@ -14,7 +14,7 @@ from tests.humans.studies import make_study
 from tests.web.sites import open_site
 
 
-class Crowd:
+class RecordedRaters:
     """The raters of one round: whoever is given a list answers as one of its raters did."""
 
     def __init__(self, ratings: pl.DataFrame) -> None:
@@ -63,7 +63,7 @@ def test_huynhs_ratings_come_out_of_the_site_as_they_went_in(published, tmp_path
         tmp_path, rows=rows, more='[design]\nlists = "column"\nquota = 3\n[platform]\nname = "prolific"\n'
     )
     with open_site(study) as site:
-        first = Crowd(raw.filter(pl.col("round") == 1))
+        first = RecordedRaters(raw.filter(pl.col("round") == 1))
         visits = send_raters(
             site.url, study, Population(raters=75, double_clicks=0.02), answerer=first.answer, patience=300
         )
@@ -79,7 +79,7 @@ def test_huynhs_ratings_come_out_of_the_site_as_they_went_in(published, tmp_path
         # Five of the first 75 are below .4, in three lists: exactly those that were recruited again.
         assert reopen() == 5
         assert site.store.has_room() is None
-        second = Crowd(raw.filter(pl.col("round") == 2))
+        second = RecordedRaters(raw.filter(pl.col("round") == 2))
         wanted = Counter({block: len(own) for block, own in second.waiting.items()})
         visits = send_raters(
             site.url, study, Population(), numbers=range(75, 80), answerer=second.answer, patience=300

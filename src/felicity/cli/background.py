@@ -20,12 +20,12 @@ def in_background() -> bool:
     return MARK in os.environ
 
 
-def find_starter() -> int:
+def find_foreground() -> int:
     """The process that the user started: this one, or the one in front of it."""
     return int(os.environ.get(MARK, os.getpid()))
 
 
-def is_deserted() -> bool:
+def lost_foreground() -> bool:
     """Whether the process in front of this background process is gone."""
     return in_background() and bool(select.select([STANDARD_INPUT], [], [], 0)[0])
 

@@ -68,7 +68,7 @@ def compare(
     if json:
         print_json([row | {"measure": answers.measure, "ties_count": ties} for row in table.to_dicts()])
         return
-    out.print(say_basis(answers, table, ties), soft_wrap=True, markup=False)
+    out.print(describe_basis(answers, table, ties), soft_wrap=True, markup=False)
     print_rows([_shown(row) for row in table.to_dicts()], right=NUMBERS)
     if by is None:
         out.print("\n" + describe_comparison(table), soft_wrap=True, markup=False)
@@ -89,7 +89,7 @@ def compare_answers(
     return compare_groups(answers.frames, by=by, cluster="suite" if not items else None, **options)
 
 
-def say_basis(answers: "Answers", table: "pl.DataFrame", ties: str) -> str:
+def describe_basis(answers: "Answers", table: "pl.DataFrame", ties: str) -> str:
     """What is compared, and what ties count."""
     what = f"Judged by {answers.measure}" if answers.measure else "Measures of one run"
     tied = int(table["ties"].max() or 0)  # type: ignore[arg-type]
@@ -145,7 +145,7 @@ def write_page(tables: "Mapping[str, pl.DataFrame]", answers: "Answers", ties: s
         section = Extra(
             name=name,
             title=title,
-            lede=say_basis(answers, table, ties),
+            lede=describe_basis(answers, table, ties),
             columns=tuple(key.capitalize() if key.islower() else key for key in rows[0]),
             rows=tuple(tuple(str(cell) for cell in row.values()) for row in rows),
             names=3 if "group" in rows[0] else 2,

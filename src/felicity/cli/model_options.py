@@ -247,7 +247,7 @@ class LongRunOptions(ModelOptions):
         return not self.no_cache
 
 
-def print_cost_estimate(bill: "CostEstimate") -> None:
+def print_cost_estimate(estimate: "CostEstimate") -> None:
     """Print what a server is about to be sent, on standard error."""
-    cost = "" if bill.cost is None else f", at a cost of {bill.cost:,.4g}"
-    err.print(f"Sending {bill.tokens:,} tokens in {bill.requests:,} requests{cost}.", soft_wrap=True)
+    cost = "" if estimate.cost is None else f", at a cost of {estimate.cost:,.4g}"
+    err.print(f"Sending {estimate.tokens:,} tokens in {estimate.requests:,} requests{cost}.", soft_wrap=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from felicity.cli.background import carry_out_in_background, find_starter, in_background, is_deserted
+from felicity.cli.background import carry_out_in_background, find_foreground, in_background, lost_foreground
 from felicity.cli.model_options import RATES, SERVER, ModelOptions, takes_groups
 from felicity.cli.options import (
     Json,
@@ -157,8 +157,8 @@ def extend(
             limits,
             words=words,
             progress=progress,
-            stop_now=lambda: interrupted() or is_deserted(),
-            starter=find_starter(),
+            stop_now=lambda: interrupted() or lost_foreground(),
+            starter=find_foreground(),
         )
     extension.write_dataset()
     _tell_outcome(extension, vars(outcome), json=json)

@@ -93,12 +93,12 @@ def _show(shown: "Shown", waiting: int) -> None:
 def _carry_out(queue: "Queue", shown: "Shown", reviewer: str) -> bool:
     """Carry out what a key says; False where it says quit, or nothing more is typed."""
     try:
-        return _obey(queue, shown, reviewer, input("> ").strip())
+        return _apply_key(queue, shown, reviewer, input("> ").strip())
     except EOFError:
         return False
 
 
-def _obey(queue: "Queue", shown: "Shown", reviewer: str, key: str) -> bool:
+def _apply_key(queue: "Queue", shown: "Shown", reviewer: str, key: str) -> bool:
     from felicity.stimuli.extension import BY_PEOPLE
 
     item, round_ = shown.proposal.item, shown.round

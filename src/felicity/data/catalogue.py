@@ -142,7 +142,7 @@ def read_dataset(
         if name == STARTER and rule not in (None, "pair"):
             raise UnknownName(f"rule for '{STARTER}'", str(rule), ["pair"])
         whole = _read_starter() if name == STARTER else _read_entry(find_entry(name), rule, folder, without)
-        items = narrow(whole.items, suite=columns.suite, phenomenon=columns.phenomenon)
+        items = filter_items(whole.items, suite=columns.suite, phenomenon=columns.phenomenon)
         return Dataset(**(vars(whole) | {"items": items}))
     path = Path(name)
     if not is_table(name) and not is_document(path):
@@ -211,7 +211,9 @@ def take_frame(frame: Any, columns: Columns | None = None) -> Dataset:
 
 def _read_file(path: Path, columns: Columns) -> Dataset:
     if is_document(path):
-        items = narrow(build_items(read_suite(path)), suite=columns.suite, phenomenon=columns.phenomenon)
+        items = filter_items(
+            build_items(read_suite(path)), suite=columns.suite, phenomenon=columns.phenomenon
+        )
         return Dataset(
             name=path.name,
             items=items,
@@ -268,7 +270,7 @@ def _read_cloze(rows: pl.DataFrame, path: Path) -> Dataset:
     )
 
 
-def narrow(items: pl.DataFrame, *, suite: str | None, phenomenon: str | None) -> pl.DataFrame:
+def filter_items(items: pl.DataFrame, *, suite: str | None, phenomenon: str | None) -> pl.DataFrame:
     """Only the items of one suite or phenomenon.
 
     Raises UnknownName suggesting the nearest.

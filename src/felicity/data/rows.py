@@ -22,7 +22,7 @@ Row = Mapping[str, object]
 Maps = Mapping[str, Mapping[str, str]]
 
 
-class Unfit(ValueError):
+class RowMismatch(ValueError):
     """A row that does not fit the template; the message is the reason."""
 
 
@@ -41,7 +41,7 @@ def list_fields(template: str) -> list[str]:
 def fill_template(template: str, row: Row, maps: Maps) -> str:
     """The template filled with the row's cells, exactly as in the file.
 
-    Raises Unfit if a cell is empty, not text, or does not fit a filter.
+    Raises RowMismatch if a cell is empty, not text, or does not fit a filter.
 
     >>> fill_template("{s|head}", {"s": "A cat is an animal"}, {})
     'A cat is an'
@@ -57,7 +57,7 @@ def _fill(part: re.Match[str], row: Row, maps: Maps) -> str:
             text = text.replace(ARTICLE, choose_article(_cell(row, argument)))
         elif kind == "map":
             if text not in maps[argument]:
-                raise Unfit(f"'{name}' is {text!r}, not one of {', '.join(maps[argument])}")
+                raise RowMismatch(f"'{name}' is {text!r}, not one of {', '.join(maps[argument])}")
             text = maps[argument][text]
         else:
             text = FILTERS[kind](text, argument, name)
@@ -76,16 +76,16 @@ def _cell(row: Row, name: str) -> str:
     if isinstance(cell, int | float):
         return str(cell)
     if cell is None or (isinstance(cell, str) and not cell.strip()):
-        raise Unfit(f"'{name}' is empty")
+        raise RowMismatch(f"'{name}' is empty")
     if not isinstance(cell, str):
-        raise Unfit(f"'{name}' is not text")
+        raise RowMismatch(f"'{name}' is not text")
     return cell
 
 
 def _head(text: str, _: str, name: str) -> str:
     words = text.split()
     if len(words) < 2:
-        raise Unfit(f"'{name}' is a single word, with nothing before it")
+        raise RowMismatch(f"'{name}' is a single word, with nothing before it")
     return " ".join(words[:-1])
 
 
@@ -93,14 +93,14 @@ def _sign(text: str, _: str, name: str) -> str:
     try:
         value = float(text)
     except ValueError as error:
-        raise Unfit(f"'{name}' is {text!r}, not a number") from error
+        raise RowMismatch(f"'{name}' is {text!r}, not a number") from error
     return "positive" if value > 0 else "negative" if value < 0 else "zero"
 
 
 def _side(place: int) -> Callable[[str, str, str], str]:
     def cut(text: str, mark: str, name: str) -> str:
         if mark not in text:
-            raise Unfit(f"'{name}' is {text!r}, without '{mark}'")
+            raise RowMismatch(f"'{name}' is {text!r}, without '{mark}'")
         return text.rpartition(mark)[place]
 
     return cut
@@ -143,8 +143,8 @@ def read_rows(table: Table, entry: Entry, method: Method) -> Rows:
             for stimulus in stimuli:
                 key = str(stimulus["item"]), str(stimulus["condition"])
                 if key in seen:
-                    raise Unfit(f"item '{key[0]}', condition '{key[1]}' is already on line {seen[key]}")
-        except Unfit as reason:
+                    raise RowMismatch(f"item '{key[0]}', condition '{key[1]}' is already on line {seen[key]}")
+        except RowMismatch as reason:
             left.append((table.path.name, line, str(reason)))
             continue
         seen |= {(str(s["item"]), str(s["condition"])): line for s in stimuli}
@@ -173,7 +173,7 @@ def _stimuli(
     fields = {"file": table.path.name.split(".")[0]} | row
     for name, value in method.where.items():
         if row.get(name) != value:
-            raise Unfit(f"'{name}' is not {str(value).lower()}")
+            raise RowMismatch(f"'{name}' is not {str(value).lower()}")
     suite = fill_template(method.suite, fields, entry.maps) if method.suite else entry.name
     phenomenon = fill_template(method.phenomenon, fields, entry.maps) if method.phenomenon else suite
     shared = {
@@ -199,7 +199,7 @@ def _keep(name: str, template: str, fields: dict[str, object], entry: Entry) -> 
         try:
             float(text)
         except ValueError as error:
-            raise Unfit(f"'{name}' is {text!r}, not a number") from error
+            raise RowMismatch(f"'{name}' is {text!r}, not a number") from error
     return text
 
 
@@ -208,7 +208,7 @@ def _context(template: str, fields: dict[str, object], entry: Entry) -> str | No
     if template.startswith("?"):
         try:
             return fill_template(template[1:], fields, entry.maps)
-        except Unfit:
+        except RowMismatch:
             return None
     return fill_template(template, fields, entry.maps) if template else None
 

@@ -22,7 +22,7 @@ from felicity.humans.progress import Progress, describe_progress
 from felicity.humans.simulated import Population, draw_answer, draw_rater, find_truth
 from felicity.humans.steps import Step, count_trials, plan_steps, read_step
 from felicity.humans.stimuli import Stimulus
-from felicity.humans.store import DATABASE_FILE, Place, Store, sqlite_url
+from felicity.humans.store import DATABASE_FILE, RaterPosition, Store, sqlite_url
 from felicity.humans.study import PREFER_NOT, Study
 from felicity.humans.study_file import STUDY_FILE, read_study
 from felicity.humans.tasks import BLANK, Answer, Task, Unanswered, maze_sides, read_answer
@@ -40,10 +40,10 @@ __all__ = [
     "STUDY_FILE",
     "Answer",
     "Keys",
-    "Place",
     "PlatformIds",
     "Population",
     "Progress",
+    "RaterPosition",
     "Refused",
     "Step",
     "Stimulus",

@@ -43,7 +43,7 @@ class Assigner:
         """Lists are given out one at a time; SQLite's write transactions are so anyway."""
         connection.execute(sa.select(study_table.c.id).with_for_update())
 
-    def refuse_if_shut(self, connection: Connection, *, test: bool) -> None:
+    def refuse_if_closed(self, connection: Connection, *, test: bool) -> None:
         """Raises Refused where nobody new is let in; test runs always are."""
         row = connection.execute(sa.select(study_table.c.paused, study_table.c.closed)).one()
         if not test and row.paused:

@@ -66,7 +66,7 @@ class Database:
             yield connection
 
     @contextmanager
-    def look(self) -> Iterator[Connection]:
+    def autocommit(self) -> Iterator[Connection]:
         """A connection for single statements that change nothing; each sees the newest state by itself."""
         with self._connect(self._autocommit) as connection:
             yield connection

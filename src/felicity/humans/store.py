@@ -52,7 +52,7 @@ _TRIALS = sa.select(slots.c.trials, slots.c.first).where(slots.c.id == sa.bindpa
 
 
 @dataclass(frozen=True)
-class Place:
+class RaterPosition:
     """Where a rater is: their list, its steps, and the one that waits for an answer."""
 
     rater: str
@@ -114,13 +114,13 @@ class Store:
 
     def find_rater(self, key_hash: str) -> str | None:
         """The rater that came with this platform id before."""
-        with self.database.look() as connection:
+        with self.database.autocommit() as connection:
             query = sa.select(raters.c.id).where(raters.c.key_hash == key_hash)
             return connection.execute(query).scalar()
 
     def knows(self, rater: str) -> bool:
         """Whether there is a rater with this id."""
-        with self.database.look() as connection:
+        with self.database.autocommit() as connection:
             query = sa.select(raters.c.id).where(raters.c.id == rater)
             return connection.execute(query).scalar() is not None
 
@@ -158,7 +158,7 @@ class Store:
                 found = connection.execute(sa.select(raters.c.id).where(same), {"of_hash": key_hash}).scalar()
                 if found is not None:
                     return str(found)
-                self.assigner.refuse_if_shut(connection, test=test)
+                self.assigner.refuse_if_closed(connection, test=test)
                 connection.execute(sa.insert(raters).values(**row))
                 self.assigner.give(connection, rater, (), test=test, first=True)
         except IntegrityError:
@@ -180,7 +180,7 @@ class Store:
             if not active or len(own) >= self.study.design.lists_per_rater:
                 return False
             try:
-                self.assigner.refuse_if_shut(connection, test=own[-1].test)
+                self.assigner.refuse_if_closed(connection, test=own[-1].test)
                 self.assigner.give(connection, rater, own, test=own[-1].test, first=False)
             except Refused:
                 return False
@@ -193,21 +193,21 @@ class Store:
             if len(own) >= self.study.design.lists_per_rater:
                 return False
             try:
-                self.assigner.refuse_if_shut(connection, test=own[-1].test)
+                self.assigner.refuse_if_closed(connection, test=own[-1].test)
             except Refused:
                 return False
             return bool(self.assigner.usable(connection, own, test=own[-1].test))
 
-    def place(self, rater: str) -> Place:
+    def place(self, rater: str) -> RaterPosition:
         """Where a rater is now.
 
         Raises Refused for a rater who is unknown, withdrawn or screened out.
         """
-        with self.database.look() as connection:
+        with self.database.autocommit() as connection:
             own = self._slots(connection, rater)
             steps = self._steps(connection, own[-1].id)
         slot = own[-1]
-        return Place(
+        return RaterPosition(
             rater=rater,
             test=slot.test,
             rater_state=slot.rater_state,
@@ -227,7 +227,7 @@ class Store:
         known = self._planned.get(slot)
         if known is not None:
             return known
-        with self.database.look() as connection:
+        with self.database.autocommit() as connection:
             return self._steps(connection, slot)
 
     def _steps(self, connection: Connection, slot: str) -> tuple[Step, ...]:
@@ -299,7 +299,7 @@ class Store:
     def stored(self, slot: str, step: int) -> str | None:
         """The answer a rater gave at a step, as it was sent."""
         query = sa.select(answers.c.raw).where(answers.c.slot == slot, answers.c.step == step)
-        with self.database.look() as connection:
+        with self.database.autocommit() as connection:
             return connection.execute(query).scalar()
 
     def extend(self, rater: str) -> None:
@@ -351,12 +351,12 @@ class Store:
 
     def paused(self) -> bool:
         """Whether nobody new is let in at the moment."""
-        with self.database.look() as connection:
+        with self.database.autocommit() as connection:
             return bool(connection.execute(sa.select(study_table.c.paused)).scalar_one())
 
     def closed(self) -> bool:
         """Whether the platform ids were forgotten, after which nobody new is let in."""
-        with self.database.look() as connection:
+        with self.database.autocommit() as connection:
             return bool(connection.execute(sa.select(study_table.c.closed)).scalar_one())
 
     def forget(self) -> int:
@@ -382,7 +382,7 @@ class Store:
 
     def rows(self, table: sa.Table) -> Sequence[Any]:
         """Every row of a table."""
-        with self.database.look() as connection:
+        with self.database.autocommit() as connection:
             return connection.execute(sa.select(table)).all()
 
 

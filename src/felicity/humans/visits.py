@@ -90,7 +90,7 @@ Answerer = Callable[["Visit", Stimulus], Mapping[str, str]]
 
 
 @dataclass(frozen=True)
-class Crowd:
+class RaterSimulation:
     """What the raters of one study have in common."""
 
     url: str
@@ -299,14 +299,14 @@ def send_raters(
 
     async def run() -> list[Visit]:
         until = asyncio.get_running_loop().time() + seconds
-        crowd = Crowd(url, study, population, truth, trials, answerer, patience, think, until)
+        simulation = RaterSimulation(url, study, population, truth, trials, answerer, patience, think, until)
         gate = asyncio.Semaphore(at_once)
 
         async def one(place: int, number: int) -> Visit:
             nonlocal done
             await asyncio.sleep(arrival * place / len(chosen))
             async with gate:
-                visit = await crowd.visit(number)
+                visit = await simulation.visit(number)
             done += 1
             if told is not None:
                 told("Raters", done, len(chosen))

@@ -252,16 +252,16 @@ def score_shared(requests: pl.DataFrame, tokens: pl.DataFrame, *, errors: dict[s
         pairs.setdefault(item, []).append((request, pieces, logprobs))
     found = []
     for first, second in pairs.values():
-        ours, theirs = share_places(first[1], second[1])
+        ours, theirs = match_tokens(first[1], second[1])
         for (request, _, logprobs), places in ((first, ours), (second, theirs)):
             found.append((request, SHARED, sum(logprobs[place] or 0.0 for place in places), errors[request]))
     return pl.DataFrame(found, schema=SCORES, orient="row")
 
 
-def share_places(first: list[str], second: list[str]) -> tuple[list[int], list[int]]:
+def match_tokens(first: list[str], second: list[str]) -> tuple[list[int], list[int]]:
     """The indices of the tokens that two sentences share, in each of them.
 
-    >>> share_places(["The", "poor", "are", "loud"], ["The", "very", "rich", "are", "loud"])
+    >>> match_tokens(["The", "poor", "are", "loud"], ["The", "very", "rich", "are", "loud"])
     ([0, 2, 3], [0, 3, 4])
     """
     blocks = SequenceMatcher(None, first, second, autojunk=False).get_matching_blocks()

@@ -26,8 +26,8 @@ from felicity.core.schemas import (
     check_schema,
     conform,
 )
+from felicity.run.digests import DIGESTS, OF_RECORD, add_digests, find_changed, is_intact
 from felicity.run.manifest import now
-from felicity.run.seal import DIGESTS, OF_RECORD, find_changed, is_whole, seal
 
 MANIFEST = "manifest.json"
 # The record of a study, whose models each have a run below it and share some of its tables.
@@ -161,14 +161,14 @@ class RunFolder:
     def finish(self, manifest: dict[str, Any]) -> None:
         """Write the manifest of a finished run, with the digests of its tables and of itself."""
         whole = {**manifest, "finished": now()}
-        self.write_manifest(seal(whole, self.path, [self.file(name).name for name in ALL_TABLES]))
+        self.write_manifest(add_digests(whole, self.path, [self.file(name).name for name in ALL_TABLES]))
 
     def refuse_changed_manifest(self, manifest: dict[str, Any]) -> None:
         """Stop before a run is taken up by a manifest that is not the one it finished with.
 
         Raises BadInput.
         """
-        if not is_whole(manifest):
+        if not is_intact(manifest):
             raise BadInput(
                 f"{self.path / MANIFEST} was changed since the run finished; remove it and run again."
             )
@@ -184,7 +184,7 @@ class RunFolder:
         again = f"run it again with the same -o, or {READ_IT}"
         if not manifest.get("finished"):
             raise BadInput(f"The run in {self.path} was not finished; {again}.")
-        if not is_whole(manifest):
+        if not is_intact(manifest):
             raise BadInput(f"{self.path / MANIFEST} was changed since the run finished; {again}.")
         changed = find_changed(manifest, self.path, [self.file(name).name for name in ALL_TABLES])
         if changed:
@@ -238,14 +238,14 @@ def read_record(folder: Path, *, check: bool = True) -> dict[str, Any]:
         raise BadInput(f"{path} is not JSON; remove it and run the study again.") from error
     if not isinstance(record, dict):
         raise BadInput(f"{path} is not the record of a study; remove it and run the study again.")
-    if check and not is_whole(record, own=OF_RECORD):
+    if check and not is_intact(record, own=OF_RECORD):
         raise BadInput(f"{path} was changed since felicity wrote it; remove it and run the study again.")
     return record
 
 
 def write_record(folder: Path, record: Mapping[str, Any], names: Iterable[str] = ()) -> None:
     """Write the record of a study, with the digests of its files and of itself."""
-    text = json.dumps(seal(record, folder, names, own=OF_RECORD), indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(add_digests(record, folder, names, own=OF_RECORD), indent=2, ensure_ascii=False) + "\n"
     with replacing(folder / RECORD) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace")
 
@@ -294,7 +294,7 @@ def export_tables(
     written = []
     for name, frame in tables.items():
         file = target / f"{name}.{to}"
-        write_table(defuse(frame) if safe and to == "csv" else frame, file)
+        write_table(escape_formulas(frame) if safe and to == "csv" else frame, file)
         written.append(file)
     return written
 
@@ -303,7 +303,7 @@ def export_tables(
 FORMULA = r"^[=+\-@\t\r]"
 
 
-def defuse(frame: pl.DataFrame) -> pl.DataFrame:
+def escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     """Texts that a spreadsheet would run as a formula, with an apostrophe in front; lists as JSON."""
     whole = _with_json(frame)
     texts = [pl.col(name) for name, dtype in whole.schema.items() if dtype == pl.String]

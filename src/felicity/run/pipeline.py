@@ -32,7 +32,7 @@ from felicity.run.steps import (
     forget_pending,
     measure_close_calls,
     read_cloze,
-    settle_run,
+    rescore_close_calls,
 )
 from felicity.stats import estimate_accuracy
 
@@ -131,8 +131,8 @@ def carry_out(
     _take_notes(manifest, lm)
     case = plan.case(tuple(manifest["measures"]), Noise(rough=lm.info.noise))
     if lm.exact is not lm:
-        settled, noise = settle_run(lm, folder, prompts, case, RULES[plan.rule], seed=plan.seed)
-        manifest["precision"] = {"dtype": lm.info.dtype} | settled.as_dict()
+        rescored, noise = rescore_close_calls(lm, folder, prompts, case, RULES[plan.rule], seed=plan.seed)
+        manifest["precision"] = {"dtype": lm.info.dtype} | rescored.as_dict()
         case = replace(case, noise=noise)
     elif not RULES[plan.rule].needs:
         noise, manifest["noise"] = measure_close_calls(lm, folder, prompts, case, RULES[plan.rule])

@@ -61,7 +61,7 @@ class Noise:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settled:
+class Rescored:
     """What a run in half precision came to.
 
     noise: columns item and noise, the nats by which a sentence of each item not scored again may be off; a
@@ -137,14 +137,14 @@ def fit_tail(shifts: np.ndarray) -> Tail:
     return Tail(start, scale, (size + 1) / (len(largest) + 1))
 
 
-def settle(
+def rescore_doubtful(
     spreads: pl.DataFrame,
     judge: Judge,
     score_exactly: Callable[[pl.Series, int], None],
     *,
     least: float,
     seed: int,
-) -> Settled:
+) -> Rescored:
     """Score in float32 every item that could otherwise be judged differently.
 
     spreads: columns item, spread and group, one row per item. score_exactly: scores these items in float32;
@@ -179,7 +179,7 @@ def settle(
         for group, reached in frontiers.items()
     }
     noise = pl.col("spread") * pl.col("group").replace_strict(bounds, return_dtype=pl.Float64)
-    return Settled(
+    return Rescored(
         noise=spreads.filter(~pl.col("item").is_in(known.implode())).select(
             "item", noise.clip(lower_bound=least).alias("noise")
         ),

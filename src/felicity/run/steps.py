@@ -12,7 +12,7 @@ from felicity.core.schemas import CLOZE
 from felicity.engines.runtime import WIDE
 from felicity.run.folder import RunFolder
 from felicity.run.model import Model
-from felicity.run.precision import EXACT, Noise, Settled, measure_spreads, settle
+from felicity.run.precision import EXACT, Noise, Rescored, measure_spreads, rescore_doubtful
 from felicity.run.rules import Case, Rule
 from felicity.run.scoring import find_missing, read_mixed
 
@@ -24,7 +24,7 @@ NAME = "pending"
 MOST_CLOSE = 500
 
 
-def settle_run(
+def rescore_close_calls(
     lm: Model,
     folder: RunFolder,
     prompts: pl.DataFrame,
@@ -32,7 +32,7 @@ def settle_run(
     rule: Rule,
     *,
     seed: int,
-) -> tuple[Settled, Noise]:
+) -> tuple[Rescored, Noise]:
     """Score again in float32 what half precision cannot decide, round by round."""
     requests = case.requests
     fine = lm.exact.info.noise
@@ -53,10 +53,10 @@ def settle_run(
 
     tokens = lm.read(prompts)
     spreads = measure_spreads(requests, prompts, tokens, cancel=lm.info.kind == "left-to-right")
-    settled = settle(spreads, judge, score_exactly, least=fine, seed=seed)
-    exact = frozenset(requests_of(settled.exact_items)["request"])
-    each = dict(requests.join(settled.noise, on="item").select("request", "noise").iter_rows())
-    return settled, Noise(rough=max(each.values(), default=fine), fine=fine, exact=exact, each=each)
+    rescored = rescore_doubtful(spreads, judge, score_exactly, least=fine, seed=seed)
+    exact = frozenset(requests_of(rescored.exact_items)["request"])
+    each = dict(requests.join(rescored.noise, on="item").select("request", "noise").iter_rows())
+    return rescored, Noise(rough=max(each.values(), default=fine), fine=fine, exact=exact, each=each)
 
 
 def measure_close_calls(

@@ -19,7 +19,7 @@ from .correlation import compare_correlations as compare_correlations
 from .correlation import correlate as correlate
 from .correlation import disattenuate as disattenuate
 from .correlation import steiger_z as steiger_z
-from .correlation import steiger_z_apart as steiger_z_apart
+from .correlation import steiger_z_nonoverlapping as steiger_z_nonoverlapping
 from .correlation import williams_t as williams_t
 from .fit import compare_lines as compare_lines
 from .fit import describe_fit as describe_fit
@@ -67,4 +67,4 @@ from .raters import leave_one_out_reliability as leave_one_out_reliability
 from .raters import one_against_rest as one_against_rest
 from .raters import ratings_by_item as ratings_by_item
 from .raters import standardize_raters as standardize_raters
-from .wording import say_p as say_p
+from .wording import format_p as format_p

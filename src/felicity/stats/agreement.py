@@ -46,9 +46,9 @@ def cohen_kappa(
     se = float(np.sqrt(max(spread, 0.0) / n)) / (1.0 - expected)
     null = float((np.outer(rows, columns) * (w - means) ** 2).sum()) - expected**2
     z = kappa / (float(np.sqrt(null / n)) / (1.0 - expected))
-    reach = float(stats.norm.ppf(0.5 + level / 2.0)) * se
+    half_width = float(stats.norm.ppf(0.5 + level / 2.0)) * se
     row = {"n": n, "agreement": float(np.trace(table)), "kappa": kappa, "se": se}
-    ends = {"p": float(2.0 * stats.norm.sf(abs(z))), "low": kappa - reach, "high": kappa + reach}
+    ends = {"p": float(2.0 * stats.norm.sf(abs(z))), "low": kappa - half_width, "high": kappa + half_width}
     return pl.DataFrame([row | ends])
 
 
@@ -109,10 +109,10 @@ def fleiss_kappa(
     null_se = float(np.sqrt(2.0 * (base**2 - cubic) / (items * m * (m - 1.0)))) / base
     left_out = np.array([_fleiss(np.delete(n_ij, i, axis=0)) for i in range(items)])
     se = float(np.sqrt((items - 1) / items * ((left_out - left_out.mean()) ** 2).sum()))
-    reach = float(stats.t.ppf(0.5 + level / 2.0, items - 1)) * se
+    half_width = float(stats.t.ppf(0.5 + level / 2.0, items - 1)) * se
     row = {"items": items, "raters": int(m), "kappa": kappa, "se": se}
     p = float(2.0 * stats.norm.sf(abs(kappa / null_se)))
-    return pl.DataFrame([row | {"p": p, "low": kappa - reach, "high": kappa + reach}])
+    return pl.DataFrame([row | {"p": p, "low": kappa - half_width, "high": kappa + half_width}])
 
 
 def _fleiss(counts: Vector) -> float:

@@ -71,8 +71,8 @@ def bootstrap_mean(
     # A bootstrap's variance is that of the sample, too small by a factor of (k - 1) / k.
     se = float(means.std() * np.sqrt(units / (units - 1)))
     estimate = float(values.mean())
-    reach = float(stats.t.ppf(0.5 + level / 2.0, units - 1)) * se
-    return Interval(estimate, se, estimate - reach, estimate + reach, units)
+    half_width = float(stats.t.ppf(0.5 + level / 2.0, units - 1)) * se
+    return Interval(estimate, se, estimate - half_width, estimate + half_width, units)
 
 
 def _draw_items(values: Vector, *, seed: int, draws: int) -> Vector:

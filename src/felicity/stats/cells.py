@@ -61,14 +61,14 @@ def measure_interaction(
     if n < 2:
         return None
     mean, sd = float(values.mean()), float(values.std(ddof=1))
-    reach = float(stats.t.ppf(0.5 + level / 2, n - 1)) * sd / n**0.5
+    half_width = float(stats.t.ppf(0.5 + level / 2, n - 1)) * sd / n**0.5
     contrast = f"({levels[x][0]} - {levels[x][1]}) in {levels[by][0]} minus the same in {levels[by][1]}"
     return {
         "contrast": contrast,
         "n": n,
         "estimate": mean,
-        "low": mean - reach,
-        "high": mean + reach,
+        "low": mean - half_width,
+        "high": mean + half_width,
         "d": mean / sd if sd > 0 else None,
     }
 
@@ -98,8 +98,8 @@ def average_cells(
     )
     n = cells["n"].to_numpy().astype(float)
     sd = cells["sd"].fill_null(0.0).to_numpy()
-    reach = np.where(n > 1, stats.t.ppf(0.5 + level / 2, np.maximum(n - 1, 1)) * sd / np.sqrt(n), np.nan)
-    half = pl.Series("half", reach).fill_nan(None)
+    half_width = np.where(n > 1, stats.t.ppf(0.5 + level / 2, np.maximum(n - 1, 1)) * sd / np.sqrt(n), np.nan)
+    half = pl.Series("half", half_width).fill_nan(None)
     return cells.with_columns(
         (pl.col("mean") - half).alias("low"), (pl.col("mean") + half).alias("high")
     ).select(pl.col(name).cast(kind) for name, kind in CELLS.items())

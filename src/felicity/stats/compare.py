@@ -11,7 +11,7 @@ from felicity.core.errors import BadInput, UnknownName
 from felicity.stats.bootstrap import DRAWS, bootstrap_difference
 from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, numbers
 from felicity.stats.paired_tests import Pairs, Ties, mcnemar_p, pair_answers, permute_pairs
-from felicity.stats.wording import say_number, say_p, say_share
+from felicity.stats.wording import format_number, format_p, format_share
 
 
 def adjust_holm(p_values: Sequence[float] | Vector) -> Vector:
@@ -156,13 +156,13 @@ def _sentence(row: dict[str, Any], level: float, *, many: bool) -> str:
     if row["test"] != "permutation":
         found += f" on {row['only_first']} against {row['only_second']} discordant items"
         found += f", {row['left_out']} tied items left out" if row["left_out"] else ""
-    shares = [say_share(row[f"accuracy_{side}"]) for side in (better, worse)]
-    points = [say_number(100.0 * value) for value in (abs(row["difference"]), *ends)]
+    shares = [format_share(row[f"accuracy_{side}"]) for side in (better, worse)]
+    points = [format_number(100.0 * value) for value in (abs(row["difference"]), *ends)]
     text = (
         f"{row[better]} is right on {shares[0]} of {row['n']} items, {row[worse]} on {shares[1]}: "
         f"a difference of {points[0]} points, {level:.0%} CI [{points[1]}, {points[2]}]"
     )
     if row["clusters"] is not None:
         text += f" over {row['clusters']} clusters"
-    text += f" ({found}, {say_p(row['p'])}"
-    return text + (f", Holm-adjusted {say_p(row['p_holm'])})." if many else ").")
+    text += f" ({found}, {format_p(row['p'])}"
+    return text + (f", Holm-adjusted {format_p(row['p_holm'])})." if many else ").")

@@ -84,9 +84,9 @@ def fisher_interval(
         "spearman": (1.0 + r**2 / 2.0) / (n - 3),
         "kendall": 0.437 / max(n - 4, 1),
     }.get(method, 1.0 / (n - 3))
-    reach = float(stats.norm.ppf(0.5 + level / 2.0)) * variance**0.5
+    half_width = float(stats.norm.ppf(0.5 + level / 2.0)) * variance**0.5
     z = float(np.arctanh(r))
-    return float(np.tanh(z - reach)), float(np.tanh(z + reach))
+    return float(np.tanh(z - half_width)), float(np.tanh(z + half_width))
 
 
 def disattenuate(r: float, reliability_x: float, reliability_y: float = 1.0) -> float:
@@ -199,7 +199,7 @@ def steiger_z(r12: float, r13: float, r23: float, n: int) -> tuple[float, float]
     return _z(r12, r13, inner / (1.0 - mean**2) ** 2, n)
 
 
-def steiger_z_apart(
+def steiger_z_nonoverlapping(
     r12: float, r34: float, r13: float, r14: float, r23: float, r24: float, n: int
 ) -> tuple[float, float]:
     """Steiger's Z of r12 against r34, which share no variable: Z, two-sided p."""

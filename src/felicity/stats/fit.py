@@ -28,7 +28,7 @@ from felicity.stats.mixed import (
     parse_formula,
     read_numbers,
 )
-from felicity.stats.wording import say_df, say_number, say_p
+from felicity.stats.wording import format_df, format_number, format_p
 
 TIES = ("drop", "wrong")
 TIE = 0.5
@@ -137,15 +137,15 @@ def compare_lines(x: Values, first: Values, second: Values, *, level: float = 0.
 
 def describe_regression(fit: Regression, *, effects: bool = True) -> str:
     """What was fitted and, with `effects`, the coefficients in words, with t, df, p and interval."""
-    kind = f"Linear regression on {fit.n} rows (R2 = {say_number(fit.r2)})."
+    kind = f"Linear regression on {fit.n} rows (R2 = {format_number(fit.r2)})."
     if not effects:
         dfs = f"{fit.fixed.height - ('(Intercept)' in fit.fixed['term'])}, {fit.df_residual}"
-        explained = f"F({dfs}) = {say_number(fit.f)}, {say_p(fit.p)}; " if isfinite(fit.f) else ""
-        return f"{kind} {explained}AIC {fit.aic:.1f}, residual SD {say_number(fit.sigma)}."
+        explained = f"F({dfs}) = {format_number(fit.f)}, {format_p(fit.p)}; " if isfinite(fit.f) else ""
+        return f"{kind} {explained}AIC {fit.aic:.1f}, residual SD {format_number(fit.sigma)}."
     sentences = [
-        f"{row['term']}: b = {say_number(row['estimate'])}, SE = {say_number(row['se'])}, "
-        f"t({say_df(row['df'])}) = {say_number(row['statistic'])}, {say_p(row['p'])}, "
-        f"{fit.level:.0%} CI [{say_number(row['low'])}, {say_number(row['high'])}]"
+        f"{row['term']}: b = {format_number(row['estimate'])}, SE = {format_number(row['se'])}, "
+        f"t({format_df(row['df'])}) = {format_number(row['statistic'])}, {format_p(row['p'])}, "
+        f"{fit.level:.0%} CI [{format_number(row['low'])}, {format_number(row['high'])}]"
         for row in fit.fixed.to_dicts()
     ]
     return f"{kind} " + "; ".join(sentences) + "."

@@ -17,6 +17,8 @@ from felicity.stats.mixed import (
     Formula,
     LinkName,
     check_design,
+    describe_effect,
+    describe_scale,
     deviance_residuals,
     finite,
     fit_thresholds,
@@ -26,8 +28,6 @@ from felicity.stats.mixed import (
     parse_formula,
     read_counts,
     read_ordered,
-    say_effect,
-    say_scale,
     start_logistic,
     threshold_table,
     without_intercept,
@@ -196,9 +196,9 @@ def describe_generalized(fit: GeneralizedRegression, *, effects: bool = True) ->
     kind = "logistic regression" if fit.family == "binomial" else "cumulative link model"
     sentences = [
         f"A {kind}, {fit.formula}, was fitted by maximum likelihood to {fit.n} rows; "
-        f"{say_scale(fit.family, fit.link)}."
+        f"{describe_scale(fit.family, fit.link)}."
     ]
     if effects:
-        sentences += [f"{say_effect(row, fit.level)}." for row in fit.fixed.to_dicts()]
+        sentences += [f"{describe_effect(row, fit.level)}." for row in fit.fixed.to_dicts()]
     sentences.append(f"Log likelihood {fit.log_likelihood:.2f}, AIC {fit.aic:.1f}.")
     return " ".join([*sentences, *fit.notes])

@@ -11,7 +11,7 @@ from scipy import stats
 from felicity.core.errors import BadInput, NotPossible
 from felicity.stats.frames import Codes
 from felicity.stats.paired_tests import Pairs
-from felicity.stats.wording import say_number, say_share
+from felicity.stats.wording import format_number, format_share
 
 NEGLIGIBLE = 1e-12
 MOST_ITEMS = 10_000_000
@@ -150,14 +150,14 @@ def check_shares(only_first: float, only_second: float, n: int, alpha: float) ->
 def describe_power(power: Power) -> str:
     """Power in words."""
     text = (
-        f"If one model alone is right on {say_share(power.only_first)} of the items and the other alone on "
-        f"{say_share(power.only_second)}, an exact McNemar test on {power.n} items finds the difference of "
-        f"{say_number(100.0 * abs(power.difference))} points with probability {power.power:.3f} "
-        f"(alpha {power.alpha:g})."
+        f"If one model alone is right on {format_share(power.only_first)} of the items and the other alone "
+        f"on {format_share(power.only_second)}, an exact McNemar test on {power.n} items finds the "
+        f"difference of {format_number(100.0 * abs(power.difference))} points with probability "
+        f"{power.power:.3f} (alpha {power.alpha:g})."
     )
     if power.type_m == power.type_m:
         text += (
-            f" A significant difference would on average be {say_number(power.type_m)} times the true one "
+            f" A significant difference would on average be {format_number(power.type_m)} times the true one "
             f"(Type M) and have the wrong sign with probability {power.type_s:.3f} (Type S)."
         )
     return text

@@ -3,10 +3,10 @@
 from math import isfinite
 
 
-def say_p(p: float) -> str:
+def format_p(p: float) -> str:
     """A p-value with its sign, without the leading zero.
 
-    >>> say_p(0.0421), say_p(0.0000021), say_p(0.5)
+    >>> format_p(0.0421), format_p(0.0000021), format_p(0.5)
     ('p = .042', 'p < .001', 'p = .500')
     """
     if p < 0.001:
@@ -16,10 +16,10 @@ def say_p(p: float) -> str:
     return f"p = {p:.3f}".replace("0.", ".", 1)
 
 
-def say_number(value: float) -> str:
+def format_number(value: float) -> str:
     """A number with at least two and about three significant digits.
 
-    >>> say_number(12.3456), say_number(0.0028096), say_number(-0.5), say_number(0.0)
+    >>> format_number(12.3456), format_number(0.0028096), format_number(-0.5), format_number(0.0)
     ('12.35', '0.00281', '-0.50', '0.00')
     """
     if not isfinite(value):
@@ -29,19 +29,19 @@ def say_number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def say_share(share: float) -> str:
+def format_share(share: float) -> str:
     """A proportion as a percentage.
 
-    >>> say_share(0.72149)
+    >>> format_share(0.72149)
     '72.1%'
     """
     return f"{share:.1%}"
 
 
-def say_df(df: float) -> str:
+def format_df(df: float) -> str:
     """Degrees of freedom: as an integer if they are whole, else with one decimal.
 
-    >>> say_df(17.0000003), say_df(12.34)
+    >>> format_df(17.0000003), format_df(12.34)
     ('17', '12.3')
     """
     return f"{df:.0f}" if abs(df - round(df)) < 0.005 else f"{df:.1f}"

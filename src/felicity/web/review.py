@@ -50,9 +50,9 @@ FormFields = Annotated[Form, Depends(_read_form)]
 def create_review_site(extension: Extension, queue: Queue, *, key: str) -> FastAPI:
     """The application for the queue of one extension; `key` opens it."""
     site = make_site()
-    desk = _Desk(extension, queue, key)
-    _add_entrance(site, desk)
-    _add_queue(site, desk)
+    review = _ReviewState(extension, queue, key)
+    _add_entrance(site, review)
+    _add_queue(site, review)
     site.add_middleware(
         Guard,
         limit=RateLimit(REQUESTS_PER_SECOND),
@@ -82,7 +82,7 @@ def serve_review(extension: Extension, queue: Queue, *, port: int = 0, quiet: bo
         extension.write_dataset()
 
 
-class _Desk:
+class _ReviewState:
     """What every route needs."""
 
     def __init__(self, extension: Extension, queue: Queue, key: str) -> None:
@@ -121,36 +121,36 @@ class _Desk:
         return html(self.templates.get_template(f"review/{name}.html.j2").render(shared | content))
 
 
-def _add_entrance(site: FastAPI, desk: _Desk) -> None:
+def _add_entrance(site: FastAPI, review: _ReviewState) -> None:
     @site.get("/")
     def enter(request: Request) -> Response:
         given = request.query_params.get("key", "")
-        if given and same_token(given, desk.key):
+        if given and same_token(given, review.key):
             response = RedirectResponse("/", 303)
-            response.set_cookie(KEY, desk.key, httponly=True, samesite="strict")
+            response.set_cookie(KEY, review.key, httponly=True, samesite="strict")
             return response
-        reviewer = desk.admit(request)
-        return RedirectResponse("/queue", 303) if reviewer else desk.page("name", error="")
+        reviewer = review.admit(request)
+        return RedirectResponse("/queue", 303) if reviewer else review.page("name", error="")
 
     @site.post("/name")
     def name(request: Request, form: FormFields) -> Response:
-        desk.admit(request)
+        review.admit(request)
         given = " ".join(form.get("reviewer", "").split())[:LONGEST_NAME]
-        if not same_token(form.get("token", ""), desk.key):
+        if not same_token(form.get("token", ""), review.key):
             raise HTTPException(403)
         if not given or not given.isascii() or not given.replace(" ", "").isalnum():
-            return desk.page("name", error="Write a name or initials: letters and digits.")
+            return review.page("name", error="Write a name or initials: letters and digits.")
         response = RedirectResponse("/queue", 303)
         response.set_cookie(REVIEWER, given, httponly=True, samesite="strict")
         return response
 
 
-def _add_queue(site: FastAPI, desk: _Desk) -> None:
-    queue = desk.queue
+def _add_queue(site: FastAPI, review: _ReviewState) -> None:
+    queue = review.queue
 
     @site.get("/queue")
     def show(request: Request, note: str = "") -> Response:
-        reviewer = desk.admit(request)
+        reviewer = review.admit(request)
         if not reviewer:
             return RedirectResponse("/", 303)
         shown = queue.show_next(reviewer)
@@ -161,13 +161,13 @@ def _add_queue(site: FastAPI, desk: _Desk) -> None:
             "reasons": list(BY_PEOPLE.items()),
         }
         if shown is None:
-            return desk.page("empty", **content)
+            return review.page("empty", **content)
         targets = [split_target(text)[1].lower() for text in shown.proposal.texts]
-        return desk.page("queue", shown=shown, targets=targets, **content)
+        return review.page("queue", shown=shown, targets=targets, **content)
 
     @site.post("/decide")
     def decide(request: Request, form: FormFields) -> Response:
-        reviewer = desk.check(request, form)
+        reviewer = review.check(request, form)
         number = form.get("round", "")
         texts = [form.get("first", ""), form.get("second", "")]
         try:
@@ -187,7 +187,7 @@ def _add_queue(site: FastAPI, desk: _Desk) -> None:
 
     @site.post("/undo")
     def undo(request: Request, form: FormFields) -> Response:
-        reviewer = desk.check(request, form)
+        reviewer = review.check(request, form)
         try:
             last = queue.undo(reviewer)
         except FelicityError as error:
@@ -196,11 +196,11 @@ def _add_queue(site: FastAPI, desk: _Desk) -> None:
 
     @site.get("/summary")
     def summary(request: Request) -> Response:
-        desk.admit(request)
+        review.admit(request)
         state = queue.state
-        table = tabulate_rejections(state, PAPER_ROWS.get(desk.task.form))
+        table = tabulate_rejections(state, PAPER_ROWS.get(review.task.form))
         balance = balance_targets(state)
-        return desk.page(
+        return review.page(
             "summary", rows=table.to_dicts(), agreement=_agreement(state), balance=balance.to_dicts()
         )
 

@@ -9,7 +9,7 @@ from felicity.stimuli.grammar import (
     Bindings,
     Node,
     Other,
-    Place,
+    SourceLine,
     Var,
     Vocabulary,
     read_grammar,
@@ -19,7 +19,7 @@ from felicity.stimuli.lexicon import read_lexicon
 
 NUMBER = frozenset({"sg", "pl"})
 CLASSES = frozenset({"person", "animal", "food"})
-PLACE = Place("mine.toml", 7)
+PLACE = SourceLine("mine.toml", 7)
 
 
 @pytest.fixture(scope="module")

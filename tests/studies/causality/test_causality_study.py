@@ -88,7 +88,7 @@ def test_a_sample_becomes_a_study_and_its_ratings_are_analysed(
     study = tmp_path / "study"
     options = ("--verbs", 1, "--bins", 2, "--pairs", 2, "--lists", 2, "--json")
     assert cli("causality", "sample", finished, "-o", study, *options).code == 2
-    seal_again(finished)
+    renew_digests(finished)
     said = cli("causality", "sample", finished, "-o", study, *options)
     assert said.code == 0, said.err
     assert json.loads(said.out)["balance"]["n"] == 8
@@ -152,10 +152,10 @@ def _add_model(study: Path, name: str) -> None:
     )
     record = read_record(study)
     write_record(study, record | {"models": [*record["models"], name]}, record["digests"])
-    seal_again(study)
+    renew_digests(study)
 
 
-def seal_again(study: Path) -> None:
+def renew_digests(study: Path) -> None:
     """Call what a test has written into a study the study's own."""
     kept = [str(path.relative_to(study)) for path in study.rglob("*.parquet")]
     write_record(study, read_record(study), kept)

@@ -18,7 +18,7 @@ from felicity.report.charts.canvas import (
 from felicity.report.charts.lines import Step, chart_bands
 from felicity.report.charts.matrix import SHADES, Cell, chart_matrix, shade
 from felicity.report.charts.panels import Axis, Grid, legend_height, place_legend, round_step
-from felicity.report.charts.scatter import Dot, Place, chart_scatter, fit_line, place_names
+from felicity.report.charts.scatter import Dot, LabelledPoint, chart_scatter, fit_line, place_names
 
 CANVASES = pytest.mark.parametrize("canvas", [WIDE, NARROW])
 STEPS = [
@@ -170,7 +170,7 @@ def test_the_fitted_line_stays_in_its_panel() -> None:
 
 def test_names_of_near_dots_do_not_overlap_and_stay_in_the_panel() -> None:
     box = (0.0, 0.0, 300.0, 200.0)
-    dots = [Place(0, 290.0 - place, 100.0, f"perturbation {place}") for place in range(5)]
+    dots = [LabelledPoint(0, 290.0 - place, 100.0, f"perturbation {place}") for place in range(5)]
     placed = place_names(dots, box=box)
     assert len(placed) == 5
     for place, one in enumerate(placed):

@@ -11,7 +11,7 @@ import pytest
 
 from felicity.core.errors import BadInput
 from felicity.studies.context.report.accuracy import build_change, build_models
-from felicity.studies.context.report.contents import LOOKS_OF_KINDS
+from felicity.studies.context.report.contents import STYLES_OF_KINDS
 from felicity.studies.context.report.correlations import build_links, build_regression, build_unrelated
 from felicity.studies.context.report.page import (
     ContextPage,
@@ -120,7 +120,7 @@ def test_perturbed_contexts_do_not_mix_with_those_as_they_stand(study: ContextPa
 
 
 def test_kinds_are_told_by_colour_and_line() -> None:
-    assert len(set(LOOKS_OF_KINDS.values())) == len(LOOKS_OF_KINDS) == 5
+    assert len(set(STYLES_OF_KINDS.values())) == len(STYLES_OF_KINDS) == 5
 
 
 def test_models_that_share_a_file_name_keep_their_own_figures() -> None:

@@ -9,7 +9,7 @@ from scipy.stats import sem, t
 from felicity.core.errors import BadInput
 from felicity.stats.intervals import estimate_accuracy, wilson_interval
 from felicity.studies.context.curves import draw_curves
-from felicity.studies.context.intervals import cluster_reach, difference_interval
+from felicity.studies.context.intervals import cluster_half_width, difference_interval
 from felicity.studies.context.tables import CURVES
 from tests.studies.context.sweeps import judge, sweep, table
 
@@ -172,14 +172,14 @@ def test_intervals_of_changes_cover_the_truth_about_95_times_in_100(suites: int,
     drawn = rng.random((samples, suites, items))
     change = (drawn < up).astype(float) - (drawn > 1 - down)
     cell = np.repeat(np.arange(samples), suites)
-    reach = cluster_reach(
+    half_width = cluster_half_width(
         cell, change.sum(axis=2).ravel(), np.full(len(cell), float(items)), samples, seed=0, draws=400
     )
     floor = difference_interval(
         change.sum(axis=(1, 2)), (change**2).sum(axis=(1, 2)), np.full(samples, suites * items)
     )
     mean, truth = change.mean(axis=(1, 2)), 0.2 - 0.1
-    low, high = np.minimum(mean - reach, floor[0]), np.maximum(mean + reach, floor[1])
+    low, high = np.minimum(mean - half_width, floor[0]), np.maximum(mean + half_width, floor[1])
     assert 0.92 <= ((low <= truth) & (truth <= high)).mean() <= 0.985
 
 

@@ -47,7 +47,7 @@ from felicity.engines.runtime import (
     load_tokenizer,
     load_weights,
     refuse_long_prompts,
-    refuse_no_number,
+    refuse_nonfinite,
     refuse_overlong,
     score_batch,
     split_chunks,
@@ -203,7 +203,7 @@ class CausalEngine:
                 continue
             try:
                 for sequences, records in self._score(encoded, finished, scorer):
-                    refuse_no_number(records["logprob"], name=self._source.name)
+                    refuse_nonfinite(records["logprob"], name=self._source.name)
                     yield build_tokens(encoded, sequences, records, self.encoder.tokenizer)
             finally:
                 free_logits_buffer(self.check.tree.model if self.check.tree else self.model)

@@ -33,7 +33,7 @@ from felicity.engines.runtime import (
     find_window,
     load_tokenizer,
     load_weights,
-    refuse_no_number,
+    refuse_nonfinite,
     refuse_overlong,
     split_units,
 )
@@ -177,7 +177,7 @@ class ClozeEngine:
         bounds = encoded.bounds
         sequences = [np.concatenate([self._lead, encoded.ids[bounds[i] : bounds[i + 1]]]) for i in unit]
         records = self.masked_scorer.score(sequences, copies, scorer)
-        refuse_no_number(records["logprob"], name=self._source.name)
+        refuse_nonfinite(records["logprob"], name=self._source.name)
         return build_tokens(encoded, np.array(unit), records, self.encoder.tokenizer)
 
 

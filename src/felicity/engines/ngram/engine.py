@@ -18,7 +18,7 @@ from felicity.engines.runtime import (
     Compute,
     build_encodings,
     build_tokens,
-    refuse_no_number,
+    refuse_nonfinite,
     refuse_word_model_options,
 )
 from felicity.engines.sources import ModelDescription, ModelSource, cached_digest
@@ -109,7 +109,7 @@ class NgramEngine:
                 continue
             encoded = self._encode(rest)
             nats = self.model.score(encoded.ids, encoded.bounds)[encoded.wanted]
-            refuse_no_number(nats, name=self._source.name)
+            refuse_nonfinite(nats, name=self._source.name)
             records = nats.astype([("logprob", np.float32)])
             tokens = build_tokens(encoded, np.arange(len(encoded)), records, self.encoder.tokenizer)
             yield mark_boundaries(tokens, extras)

@@ -46,7 +46,7 @@ from .pretrained import find_window as find_window
 from .pretrained import load_tokenizer as load_tokenizer
 from .pretrained import load_weights as load_weights
 from .pretrained import refuse_broken_weights as refuse_broken_weights
-from .pretrained import refuse_no_number as refuse_no_number
+from .pretrained import refuse_nonfinite as refuse_nonfinite
 from .pretrained import refuse_overlong as refuse_overlong
 from .token_scores import TokenScorer as TokenScorer
 from .token_scores import build_tokens as build_tokens

@@ -200,7 +200,7 @@ def refuse_overlong(encodings: pl.DataFrame, *, window: int, name: str) -> None:
     )
 
 
-def refuse_no_number(logprobs: np.ndarray, *, name: str) -> None:
+def refuse_nonfinite(logprobs: np.ndarray, *, name: str) -> None:
     """Refuse log-probabilities that are not finite.
 
     Raises NotPossible.

@@ -26,7 +26,7 @@ from felicity.engines.runtime import (
     load_tokenizer,
     load_weights,
     refuse_long_prompts,
-    refuse_no_number,
+    refuse_nonfinite,
     refuse_overlong,
     split_units,
 )
@@ -226,5 +226,5 @@ class Seq2SeqEngine:
         jobs = list(build_jobs(encoded, unit, method=method, layout=self.layout, sources=sources.ids))
         # The tokens of a text are scored in order, job by job.
         records = np.concatenate(self.predictor.score(jobs, scorer))
-        refuse_no_number(records["logprob"], name=self._source.name)
+        refuse_nonfinite(records["logprob"], name=self._source.name)
         return build_tokens(encoded, np.array(unit), records, self._tokenizer)

@@ -76,7 +76,7 @@ class ServedEngine:
         parts = [count_tokens(self._encoder.encode(part), self._encoder) for part in _chunks(prompts)]
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
 
-    def bill(self, prompts: pl.DataFrame) -> CostEstimate:
+    def estimate_cost(self, prompts: pl.DataFrame) -> CostEstimate:
         """What scoring these prompts would send; without a tokenizer, a token counts as four characters."""
         requests = len(prompts)
         if self._encoder is None:
@@ -90,7 +90,7 @@ class ServedEngine:
                 requests = int(known["own"].sum())
                 sent = pl.col("own") * pl.col("before") + pl.col("own") * (pl.col("own") + 1) // 2
                 tokens = int(known.select(sent.sum()).item())
-        return self._connection.serving.bill(requests=requests, tokens=tokens)
+        return self._connection.serving.estimate_cost(requests=requests, tokens=tokens)
 
     def score(
         self, prompts: pl.DataFrame, *, done: Collection[str] = (), extras: TokenExtras = NO_EXTRAS
@@ -112,7 +112,7 @@ class ServedEngine:
         waiting = prompts.filter(~pl.col("request").is_in(list(done))) if done else prompts
         announce = self._connection.serving.announce
         if announce and len(waiting):
-            announce(self.bill(waiting))
+            announce(self.estimate_cost(waiting))
         read = partial(read_prompt, model=self._connection.model, dialect=dialect)
         for chunk in _chunks(waiting):
             encoder = self._encoder

@@ -12,7 +12,7 @@ import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import ALONE, ORDINARY, Policy
-from felicity.engines.tokenizing.splicing import Rows, split_sentences, tokenize_after, tokenize_apart
+from felicity.engines.tokenizing.splicing import Rows, split_sentences, tokenize_after, tokenize_separately
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Encoder:
         apart, itself = self.policy.seam == "apart", self.policy.bos == "tokenizer"
         join = "" if apart else self.policy.join
         if apart:
-            flat = tokenize_apart(self.tokenizer, contexts, texts, words=self.words, itself=itself)
+            flat = tokenize_separately(self.tokenizer, contexts, texts, words=self.words, itself=itself)
         else:
             flat = tokenize_after(self.tokenizer, contexts, join, texts, words=self.words, itself=itself)
         row = flat.row

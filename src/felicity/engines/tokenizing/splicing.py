@@ -90,7 +90,7 @@ def tokenize_after(
     return Rows(ids, np.concatenate([span for _, span in parts]), np.zeros(len(ids), dtype=bool), counts)
 
 
-def tokenize_apart(
+def tokenize_separately(
     tokenizer: Any, contexts: Sequence[str], texts: Sequence[str], *, words: bool, itself: bool
 ) -> Rows:
     """Each context and its text tokenized separately, the tokens of one after those of the other.

@@ -32,7 +32,7 @@ from felicity.engines.runtime import (
     choose_device,
     plan_batches,
     prepare_processor,
-    refuse_no_number,
+    refuse_nonfinite,
     refuse_word_model_options,
 )
 from felicity.engines.sources import ModelDescription, ModelSource, cached_digest, read_tensors
@@ -183,7 +183,7 @@ class TrainedEngine:
                 if finished[batch].all():
                     continue
                 records = score_batch(self.model, encoded, batch, [documents[i] for i in batch], scorer)
-                refuse_no_number(records["logprob"], name=self._source.name)
+                refuse_nonfinite(records["logprob"], name=self._source.name)
                 tokens = build_tokens(encoded, batch, records, self.encoder.tokenizer)
                 yield mark_boundaries(tokens, extras)
 

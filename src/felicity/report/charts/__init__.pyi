@@ -22,7 +22,7 @@ from .lines import chart_lines as chart_lines
 from .margins import chart_margins as chart_margins
 from .matrix import Cell as Cell
 from .matrix import chart_matrix as chart_matrix
-from .panels import LOOKS as LOOKS
-from .panels import Look as Look
+from .panels import LINE_STYLES as LINE_STYLES
+from .panels import LineStyle as LineStyle
 from .scatter import Dot as Dot
 from .scatter import chart_scatter as chart_scatter

@@ -102,8 +102,8 @@ def draw_inline(spec: Spec, *, label: str, kind: str) -> str:
 
 def _write_circle(found: re.Match[str], *, named: bool) -> str:
     x, y, radius = (f"{float(number):.5g}" for number in found.groups()[1:4])
-    look = found[5] if " stroke=" in found[5] else STROKE_WIDTH.sub("", found[5])
-    opening = f'<circle cx="{x}" cy="{y}" r="{radius}"{look}'
+    style = found[5] if " stroke=" in found[5] else STROKE_WIDTH.sub("", found[5])
+    opening = f'<circle cx="{x}" cy="{y}" r="{radius}"{style}'
     return f"{opening}><title>{found[1]}</title></circle>" if named and found[1] else f"{opening}/>"
 
 

@@ -56,10 +56,10 @@ def chart_estimates(
     for place, (name, value) in enumerate(marked.items()):
         line = plot([{"value": value, "word": name}])
         # Names of neighbouring lines stand above one another.
-        look = {"color": LIGHT["bad"], "fontSize": 12, "y": -10 - 13 * (place % 2)}
+        style = {"color": LIGHT["bad"], "fontSize": 12, "y": -10 - 13 * (place % 2)}
         beyond += [
             line.mark_rule(color=LIGHT["bad"], strokeWidth=1.5).encode(x=x),
-            line.mark_text(**look).encode(x=x, text=alt.Text("word:N")),
+            line.mark_text(**style).encode(x=x, text=alt.Text("word:N")),
         ]
     return finish(
         alt.layer(zero, *beyond, bars, dots).properties(**size),

@@ -8,8 +8,8 @@ from felicity.report.charts.canvas import LIGHT, Canvas, Spec, finish, plot
 from felicity.report.charts.panels import (
     Axis,
     Grid,
-    Look,
-    choose_looks,
+    LineStyle,
+    choose_styles,
     draw_frames,
     draw_legend,
     legend_height,
@@ -57,7 +57,7 @@ def chart_lines(
     left, right, height = (52, 14, 200) if canvas.narrow else (64, 28, 260)
     width = canvas.width - left - right
     series = list(dict.fromkeys(point.series for point in points))
-    entries, looks = place_legend(series, width), choose_looks(series)
+    entries, styles = place_legend(series, width), choose_styles(series)
     lines = [wrap_label(label, width / len(labels)) for label in labels]
     x = _x_axis(points, lines, x_title)
     y = alt.Y("y:Q", axis=alt.Axis(title=y_title, tickCount=5), scale=alt.Scale(zero=True, nice=True))
@@ -66,7 +66,7 @@ def chart_lines(
         rule = plot([{"y": level}]).mark_rule(strokeDash=[3, 4], color=LIGHT["soft"], aria=False)
         marks.append(rule.encode(y=y))
     for place, name in enumerate(series):
-        role, dash = looks[name]
+        role, dash = styles[name]
         # Intervals at one position would hide each other, so the series are slightly offset.
         aside = ASIDE * (place - (len(series) - 1) / 2)
         own = [
@@ -75,14 +75,14 @@ def chart_lines(
             if point.series == name
         ]
         spans = [point for point in own if point["low"] is not None]
-        look = {"color": LIGHT[role], "aria": False}
+        style = {"color": LIGHT[role], "aria": False}
         if spans:
-            span = plot(spans).mark_rule(**look, opacity=0.35, strokeWidth=3)
+            span = plot(spans).mark_rule(**style, opacity=0.35, strokeWidth=3)
             marks.append(span.encode(x=x, y=alt.Y("low:Q", title=y_title), y2=alt.Y2("high:Q")))
-        line = plot(own).mark_line(**look, strokeDash=list(dash), strokeWidth=2)
-        dots = plot(own).mark_circle(**look, size=46, opacity=1)
+        line = plot(own).mark_line(**style, strokeDash=list(dash), strokeWidth=2)
+        dots = plot(own).mark_circle(**style, size=46, opacity=1)
         marks += [line.encode(x=x, y=y), dots.encode(x=x, y=y)]
-    marks += draw_legend(entries, looks)
+    marks += draw_legend(entries, styles)
     bottom = 34 + LINE_HEIGHT * max((len(label) for label in lines), default=1)
     return finish(
         alt.layer(*marks).properties(width=width, height=height),
@@ -159,7 +159,7 @@ def chart_bands(
     canvas: Canvas,
     x_title: str,
     y_title: str,
-    looks: Mapping[str, Look] | None = None,
+    styles: Mapping[str, LineStyle] | None = None,
     level: float | None = 0.0,
     signed: bool = True,
     title: str = "",
@@ -170,7 +170,7 @@ def chart_bands(
 
     panels = list(dict.fromkeys(step.panel for step in steps))
     series = list(dict.fromkeys(step.series for step in steps))
-    chosen = choose_looks(series, looks)
+    chosen = choose_styles(series, styles)
     grid = Grid.choose(
         panels,
         x=_lengths(steps, x_title),
@@ -214,7 +214,7 @@ def _values(steps: Sequence[Step], title: str, *, level: float | None, signed: b
     return Axis.around([*met, *([] if level is None else [level])], title=title, signed=signed)
 
 
-def _band(own: Sequence[Step], panels: Sequence[str], grid: Grid, look: Look) -> list[Any]:
+def _band(own: Sequence[Step], panels: Sequence[str], grid: Grid, style: LineStyle) -> list[Any]:
     import altair as alt
 
     records = []
@@ -225,11 +225,11 @@ def _band(own: Sequence[Step], panels: Sequence[str], grid: Grid, look: Look) ->
             records.append({"panel": step.panel, "x": grid.across(panel, step.x), **ends})
     if not records:
         return []
-    area = plot(records).mark_area(color=LIGHT[look.role], opacity=0.14, line=False, aria=False)
+    area = plot(records).mark_area(color=LIGHT[style.role], opacity=0.14, line=False, aria=False)
     return [area.encode(**grid.place(), y2=alt.Y2("y2:Q"), detail=alt.Detail("panel:N"))]
 
 
-def _line(own: Sequence[Step], panels: Sequence[str], grid: Grid, look: Look) -> list[Any]:
+def _line(own: Sequence[Step], panels: Sequence[str], grid: Grid, style: LineStyle) -> list[Any]:
     import altair as alt
 
     records = []
@@ -237,10 +237,10 @@ def _line(own: Sequence[Step], panels: Sequence[str], grid: Grid, look: Look) ->
         panel = panels.index(step.panel)
         places = {"x": grid.across(panel, step.x), "y": grid.down(panel, step.y)}
         records.append({"panel": step.panel, **places})
-    look_of_line = {"color": LIGHT[look.role], "aria": False}
+    options = {"color": LIGHT[style.role], "aria": False}
     size = 30 if len(panels) == 1 else 14
-    line = plot(records).mark_line(**look_of_line, strokeDash=list(look.dash), strokeWidth=2)
-    dots = plot(records).mark_circle(**look_of_line, size=size, opacity=1)
+    line = plot(records).mark_line(**options, strokeDash=list(style.dash), strokeWidth=2)
+    dots = plot(records).mark_circle(**options, size=size, opacity=1)
     return [
         line.encode(**grid.place(), detail=alt.Detail("panel:N")),
         dots.encode(**grid.place()),

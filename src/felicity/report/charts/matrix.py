@@ -133,7 +133,7 @@ def _names(field: Field, width: float, height: float) -> list[Any]:
 
     x = alt.X("x:Q", scale=alt.Scale(domain=[0, width], nice=False, zero=False), axis=None)
     y = alt.Y("y:Q", scale=alt.Scale(domain=[height, 0], nice=False, zero=False), axis=None)
-    look = {"fontSize": field.font, "color": LIGHT["ink"], "baseline": "middle", "aria": False}
+    style = {"fontSize": field.font, "color": LIGHT["ink"], "baseline": "middle", "aria": False}
     number = {name: place + 1 for place, name in enumerate(field.columns)}
     down = [
         {
@@ -142,7 +142,7 @@ def _names(field: Field, width: float, height: float) -> list[Any]:
         }
         for place, name in enumerate(field.rows)
     ]
-    rows = plot(down).mark_text(**look, align="right", x=-6, limit=field.left - 8)
+    rows = plot(down).mark_text(**style, align="right", x=-6, limit=field.left - 8)
     every = 1 if field.across >= 16 else 5
     along = [
         {"x": (place + 0.5) * field.across, "name": str(place + 1) if field.numbered else name}
@@ -151,16 +151,16 @@ def _names(field: Field, width: float, height: float) -> list[Any]:
     ]
     turned = {} if field.numbered else {"angle": 270}
     align = "center" if field.numbered else "left"
-    columns = plot(along).mark_text(**look, **turned, align=align, y=-12 if field.numbered else -6)
+    columns = plot(along).mark_text(**style, **turned, align=align, y=-12 if field.numbered else -6)
     return [rows.encode(y=y, text=alt.Text("name:N")), columns.encode(x=x, text=alt.Text("name:N"))]
 
 
 def _titles(field: Field, row_title: str, column_title: str) -> list[Any]:
     import altair as alt
 
-    look = {"fontSize": 12, "color": LIGHT["soft"], "aria": False}
-    above = plot([{"word": f"{column_title} →"}]).mark_text(**look, align="left", x=0, y=-field.top - 6)
-    aside = plot([{"word": f"{row_title} ↓"}]).mark_text(**look, align="right", x=-6, y=-12)
+    style = {"fontSize": 12, "color": LIGHT["soft"], "aria": False}
+    above = plot([{"word": f"{column_title} →"}]).mark_text(**style, align="left", x=0, y=-field.top - 6)
+    aside = plot([{"word": f"{row_title} ↓"}]).mark_text(**style, align="right", x=-6, y=-12)
     return [mark.encode(text=alt.Text("word:N")) for mark in (above, aside)]
 
 
@@ -175,9 +175,9 @@ def _ramp(start: float, height: float, largest: float, unit: str, *, diverging: 
     ]
     low = f"{MINUS}{largest:.3g}" if diverging else "0"
     high = f"{'+' if diverging else ''}{largest:.3g} {unit}".rstrip()
-    look = {"y": height + 44, "fontSize": 12, "color": LIGHT["soft"], "aria": False}
+    style = {"y": height + 44, "fontSize": 12, "color": LIGHT["soft"], "aria": False}
     texts = [
-        plot([{"word": low}]).mark_text(**look, align="left", x=start),
-        plot([{"word": high}]).mark_text(**look, align="right", x=start + 14 * len(steps)),
+        plot([{"word": low}]).mark_text(**style, align="left", x=start),
+        plot([{"word": high}]).mark_text(**style, align="right", x=start + 14 * len(steps)),
     ]
     return [_shaped(boxes, x=start, y=height + 20), *(mark.encode(text=alt.Text("word:N")) for mark in texts)]

@@ -66,24 +66,24 @@ def round_step(rough: float) -> float:
     return next(factor * power for factor in STEPS if factor * power >= rough * 0.999)
 
 
-class Look(NamedTuple):
+class LineStyle(NamedTuple):
     """A role of the theme and a dash pattern: a series has both, so that colour is not needed."""
 
     role: str
     dash: tuple[int, ...] = ()
 
 
-LOOKS: tuple[Look, ...] = (
-    Look("accent"),
-    Look("bad", (6, 3)),
-    Look("good", (2, 3)),
-    Look("ink", (8, 3, 2, 3)),
-    Look("tie"),
-    Look("soft", (4, 4)),
-    Look("good"),
-    Look("bad", (2, 3)),
-    Look("accent", (6, 3)),
-    Look("ink"),
+LINE_STYLES: tuple[LineStyle, ...] = (
+    LineStyle("accent"),
+    LineStyle("bad", (6, 3)),
+    LineStyle("good", (2, 3)),
+    LineStyle("ink", (8, 3, 2, 3)),
+    LineStyle("tie"),
+    LineStyle("soft", (4, 4)),
+    LineStyle("good"),
+    LineStyle("bad", (2, 3)),
+    LineStyle("accent", (6, 3)),
+    LineStyle("ink"),
 )
 
 
@@ -95,10 +95,10 @@ class Entry(NamedTuple):
     at: float
 
 
-def choose_looks(names: Sequence[str], given: Mapping[str, Look] | None = None) -> dict[str, Look]:
-    """A look for each name: the given one, else the next of the palette."""
+def choose_styles(names: Sequence[str], given: Mapping[str, LineStyle] | None = None) -> dict[str, LineStyle]:
+    """A style for each name: the given one, else the next of the palette."""
     given = given or {}
-    return {name: given.get(name, LOOKS[place % len(LOOKS)]) for place, name in enumerate(names)}
+    return {name: given.get(name, LINE_STYLES[place % len(LINE_STYLES)]) for place, name in enumerate(names)}
 
 
 def place_legend(names: Sequence[str], width: float) -> list[Entry]:
@@ -119,14 +119,14 @@ def legend_height(entries: Sequence[Entry]) -> float:
     return 14 + ROW * (max((entry.row for entry in entries), default=-1) + 1)
 
 
-def draw_legend(entries: Sequence[Entry], looks: Mapping[str, Look]) -> list[Any]:
+def draw_legend(entries: Sequence[Entry], styles: Mapping[str, LineStyle]) -> list[Any]:
     """The legend's marks, to be laid over a figure whose top is at 0."""
     import altair as alt
 
     rows = max((entry.row for entry in entries), default=0) + 1
     marks = []
     for name, row, at in entries:
-        role, dash = looks[name]
+        role, dash = styles[name]
         level = alt.value(-12 - ROW * (rows - 1 - row))
         stroke = plot([{"name": name}]).mark_rule(
             color=LIGHT[role], strokeDash=list(dash), strokeWidth=2.5, aria=False
@@ -256,13 +256,13 @@ def draw_frames(grid: Grid, *, level: float | None = None) -> list[Any]:
     texts.append(_text(grid.x.title, grid.width / 2, grid.height - 8, "center"))
     places = grid.place()
     marks = []
-    for kind, look in (
+    for kind, style in (
         (False, {"color": LIGHT["faint"]}),
         (True, {"color": LIGHT["soft"], "strokeDash": [3, 4]}),
     ):
         own = [rule for rule in rules if rule["level"] is kind]
         if own:
-            marks.append(plot(own).mark_rule(**look, aria=False).encode(**places, x2=alt.X2("x2:Q")))
+            marks.append(plot(own).mark_rule(**style, aria=False).encode(**places, x2=alt.X2("x2:Q")))
     for align, role in (("left", "ink"), ("right", "soft"), ("center", "soft")):
         own = [text for text in texts if text["align"] == align]
         mark = plot(own).mark_text(align=align, baseline="middle", fontSize=12, color=LIGHT[role], aria=False)

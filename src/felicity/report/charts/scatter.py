@@ -7,8 +7,8 @@ from felicity.report.charts.canvas import LIGHT, Canvas, Spec, finish, plot
 from felicity.report.charts.panels import (
     Axis,
     Grid,
-    Look,
-    choose_looks,
+    LineStyle,
+    choose_styles,
     draw_frames,
     draw_legend,
     legend_height,
@@ -25,7 +25,7 @@ COLUMNS = 3
 MANY = 400
 
 
-class Place(NamedTuple):
+class LabelledPoint(NamedTuple):
     """A dot in pixels, with its name."""
 
     panel: int
@@ -34,13 +34,15 @@ class Place(NamedTuple):
     name: str
 
 
-def place_names(places: Sequence[Place], *, box: tuple[float, float, float, float]) -> list[Place]:
+def place_names(
+    places: Sequence[LabelledPoint], *, box: tuple[float, float, float, float]
+) -> list[LabelledPoint]:
     """Positions for the names of one panel: near their dots, inside the box, without overlap.
 
     box: left, top, right and bottom of the panel. A name that fits nowhere is left out.
     """
     left, top, right, bottom = box
-    placed: list[Place] = []
+    placed: list[LabelledPoint] = []
     for dot in sorted(places, key=lambda place: (place.x, place.y)):
         half = LETTER * len(dot.name) / 2
         x = max(left + half, min(dot.x, right - half))
@@ -51,7 +53,7 @@ def place_names(places: Sequence[Place], *, box: tuple[float, float, float, floa
     return placed
 
 
-def draw_names(places: Sequence[Place], grid: Grid) -> list[Any]:
+def draw_names(places: Sequence[LabelledPoint], grid: Grid) -> list[Any]:
     """The names of the dots, in panels with few enough to be read."""
     import altair as alt
 
@@ -72,7 +74,7 @@ def draw_names(places: Sequence[Place], grid: Grid) -> list[Any]:
     return [text.encode(**grid.place(), text=alt.Text("name:N"))]
 
 
-def draw_corners(corners: Mapping[str, str], places: Sequence[Place], grid: Grid) -> list[Any]:
+def draw_corners(corners: Mapping[str, str], places: Sequence[LabelledPoint], grid: Grid) -> list[Any]:
     """A text in each panel that has one, in the corner with the fewest dots around it."""
     import altair as alt
 
@@ -89,7 +91,9 @@ def draw_corners(corners: Mapping[str, str], places: Sequence[Place], grid: Grid
     return marks
 
 
-def _free_corner(places: Sequence[Place], word: str, panel: int, grid: Grid) -> tuple[float, float, str]:
+def _free_corner(
+    places: Sequence[LabelledPoint], word: str, panel: int, grid: Grid
+) -> tuple[float, float, str]:
     left, right = grid.across(panel, grid.x.low) + 4, grid.across(panel, grid.x.high) - 4
     top, bottom = grid.down(panel, grid.y.high) + 12, grid.down(panel, grid.y.low) - 12
     reach = 1.2 * LETTER * len(word) + 10
@@ -102,7 +106,7 @@ def _free_corner(places: Sequence[Place], word: str, panel: int, grid: Grid) -> 
     return min(choices, key=crowd)
 
 
-def _meet(one: Place, other: Place) -> bool:
+def _meet(one: LabelledPoint, other: LabelledPoint) -> bool:
     wide = LETTER * (len(one.name) + len(other.name)) / 2
     return abs(one.x - other.x) < wide and abs(one.y - other.y) < LINE
 
@@ -126,7 +130,7 @@ def chart_scatter(
     x_title: str,
     y_title: str,
     corners: Mapping[str, str] | None = None,
-    looks: Mapping[str, Look] | None = None,
+    styles: Mapping[str, LineStyle] | None = None,
     diagonal: bool = False,
     signed: bool = False,
     title: str = "",
@@ -142,7 +146,7 @@ def chart_scatter(
         dots = [dot._replace(hover="") for dot in dots]
     panels = list(dict.fromkeys(dot.panel for dot in dots))
     series = list(dict.fromkeys(dot.series for dot in dots))
-    chosen = choose_looks(series, looks)
+    chosen = choose_styles(series, styles)
     xs, ys = [dot.x for dot in dots], [dot.y for dot in dots]
     both = [*xs, *ys] if diagonal else []
     grid = Grid.choose(
@@ -163,7 +167,7 @@ def chart_scatter(
     for name in series:
         own = [dot for dot in dots if dot.series == name]
         marks += [*_dots(own, panels, grid, chosen[name]), *_fits(own, panels, grid, chosen[name])]
-    places = [Place(panels.index(dot.panel), *_at(dot, panels, grid), dot.name) for dot in dots]
+    places = [LabelledPoint(panels.index(dot.panel), *_at(dot, panels, grid), dot.name) for dot in dots]
     marks += [*draw_names(places, grid), *draw_corners(corners or {}, places, grid)]
     marks += draw_legend(entries, chosen) if entries else []
     return finish(
@@ -207,7 +211,7 @@ def _at(dot: Dot, panels: Sequence[str], grid: Grid) -> tuple[float, float]:
     return grid.across(panel, dot.x), grid.down(panel, dot.y)
 
 
-def _dots(own: Sequence[Dot], panels: Sequence[str], grid: Grid, look: Look) -> list[Any]:
+def _dots(own: Sequence[Dot], panels: Sequence[str], grid: Grid, style: LineStyle) -> list[Any]:
     import altair as alt
 
     places = [_at(dot, panels, grid) for dot in own]
@@ -218,13 +222,13 @@ def _dots(own: Sequence[Dot], panels: Sequence[str], grid: Grid, look: Look) -> 
     ]
     many = len(own) > MANY * len(panels)
     mark = plot(records).mark_circle(
-        color=LIGHT[look.role], size=10 if many else 40, opacity=0.35 if many else 0.6, aria=named
+        color=LIGHT[style.role], size=10 if many else 40, opacity=0.35 if many else 0.6, aria=named
     )
     told = {"description": alt.Description("hover:N")} if named else {}
     return [mark.encode(**grid.place(), **told)]
 
 
-def _fits(own: Sequence[Dot], panels: Sequence[str], grid: Grid, look: Look) -> list[Any]:
+def _fits(own: Sequence[Dot], panels: Sequence[str], grid: Grid, style: LineStyle) -> list[Any]:
     import altair as alt
 
     records = []
@@ -241,7 +245,7 @@ def _fits(own: Sequence[Dot], panels: Sequence[str], grid: Grid, look: Look) -> 
     if not records:
         return []
     rule = plot(records).mark_rule(
-        color=LIGHT[look.role], strokeDash=list(look.dash), strokeWidth=2, aria=False
+        color=LIGHT[style.role], strokeDash=list(style.dash), strokeWidth=2, aria=False
     )
     return [rule.encode(**grid.place(), x2=alt.X2("x2:Q"), y2=alt.Y2("y2:Q"))]
 

@@ -13,10 +13,10 @@ from .cumulative import threshold_table as threshold_table
 from .cumulative import without_intercept as without_intercept
 from .fitted import FittedModel as FittedModel
 from .fitted import describe_codings as describe_codings
+from .fitted import describe_effect as describe_effect
 from .fitted import describe_model as describe_model
+from .fitted import describe_scale as describe_scale
 from .fitted import finite as finite
-from .fitted import say_effect as say_effect
-from .fitted import say_scale as say_scale
 from .formula import Formula as Formula
 from .formula import parse_formula as parse_formula
 from .formula_grammar import column_name as column_name

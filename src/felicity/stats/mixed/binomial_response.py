@@ -50,22 +50,23 @@ class BinomialRows:
         soft = np.maximum(eta, 0.0) + np.log1p(np.exp(-np.abs(eta)))
         return float(self.response.hits @ eta - self.response.trials @ soft)
 
-    def slopes(self, random: Vector) -> tuple[Vector, Vector]:
+    def score_and_weight(self, random: Vector) -> tuple[Vector, Vector]:
         """Hits above expectation, and the binomial variance."""
         mean = expit(self.fixed + random)
         trials = self.response.trials
         return self.response.hits - trials * mean, trials * mean * (1.0 - mean)
 
-    def bend(self, random: Vector) -> Vector:
+    def weight_derivative(self, random: Vector) -> Vector:
         """Derivative of the variance."""
         mean = expit(self.fixed + random)
         return np.asarray(self.response.trials * mean * (1.0 - mean) * (1.0 - 2.0 * mean))
 
-    def in_gamma(self, random: Vector, leverage: Vector, moved: Vector) -> Vector:
+    def gradient_in_gamma(self, random: Vector, leverage: Vector, moved: Vector) -> Vector:
         """Gradient in gamma, through the predictor alone."""
-        residual, weights = self.slopes(random)
+        residual, weights = self.score_and_weight(random)
         return np.asarray(
-            self.response.basis.T @ (-2.0 * residual + leverage * self.bend(random) - weights * moved)
+            self.response.basis.T
+            @ (-2.0 * residual + leverage * self.weight_derivative(random) - weights * moved)
         )
 
 

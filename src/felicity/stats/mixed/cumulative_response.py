@@ -65,7 +65,7 @@ LINKS = {
 class CumulativeRows:
     """Categories at given thresholds minus the fixed part of the predictor; infinite at the ends.
 
-    The last results are cached, since slopes, bends and gradients are needed one after the other.
+    The last results are cached, since derivatives and gradients are needed one after the other.
     """
 
     link: Link
@@ -112,17 +112,17 @@ class CumulativeRows:
         g = np.where(inside, np.exp(self.link.log_density(at) - log_p), 0.0)
         return g, g * self.link.first(at), g * self.link.second(at)
 
-    def slopes(self, random: Vector) -> tuple[Vector, Vector]:
+    def score_and_weight(self, random: Vector) -> tuple[Vector, Vector]:
         """First derivative in the predictor, and minus the second."""
         d = self.parts(random)
         return -d.s, d.s**2 - d.d1
 
-    def bend(self, random: Vector) -> Vector:
+    def weight_derivative(self, random: Vector) -> Vector:
         """Derivative of the weight in the predictor."""
         d = self.parts(random)
         return np.asarray(2.0 * d.s**3 - 3.0 * d.s * d.d1 + d.d2)
 
-    def in_gamma(self, random: Vector, leverage: Vector, moved: Vector) -> Vector:
+    def gradient_in_gamma(self, random: Vector, leverage: Vector, moved: Vector) -> Vector:
         """Gradient in gamma, through the thresholds and the predictor."""
         d = self.parts(random)
         in_above = -2.0 * d.g_a + leverage * (2.0 * d.s * d.s_a - d.d1_a) - moved * d.s_a

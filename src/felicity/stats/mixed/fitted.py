@@ -11,7 +11,7 @@ import polars as pl
 from felicity.stats.frames import Vector
 from felicity.stats.mixed.model_frame import ModelFrame
 from felicity.stats.mixed.random_effects import Block, RandomEffects
-from felicity.stats.wording import say_df, say_number, say_p, say_share
+from felicity.stats.wording import format_df, format_number, format_p, format_share
 
 SINGULAR_BELOW = 1e-4
 SLOPE_LEFT = 1e-2
@@ -270,23 +270,23 @@ def describe_model(model: FittedModel, *, effects: bool = True) -> str:
     effects: the fixed effects too; without them, the text below a table of them.
     """
     groups = ", ".join(f"{name} ({count} levels)" for name, count in model.groups.items())
-    tests = say_scale(model.family, model.link)
+    tests = describe_scale(model.family, model.link)
     sentences = [
         f"A {KINDS[model.family]}, {model.formula}, was fitted {METHODS[model.method]} to {model.n} rows; "
         f"random effects vary over {groups}; {tests}."
     ]
     if effects:
-        sentences += [f"{say_effect(row, model.level)}." for row in model.fixed.to_dicts()]
+        sentences += [f"{describe_effect(row, model.level)}." for row in model.fixed.to_dicts()]
     else:
         sentences.append(f"Log likelihood {model.log_likelihood:.2f}, AIC {model.aic:.1f}.")
     sentences.append(
-        f"The fixed effects explain {say_share(model.r2_marginal)} of the variance, with the random effects "
-        f"{say_share(model.r2_conditional)} (Nakagawa's marginal and conditional R2)."
+        f"The fixed effects explain {format_share(model.r2_marginal)} of the variance, with the random "
+        f"effects {format_share(model.r2_conditional)} (Nakagawa's marginal and conditional R2)."
     )
     return " ".join([*sentences, *model.notes])
 
 
-def say_scale(family: str, link: str) -> str:
+def describe_scale(family: str, link: str) -> str:
     """What the estimates of a model are, and how they are tested."""
     if family == "gaussian":
         return "t-tests use Satterthwaite's degrees of freedom"
@@ -296,16 +296,16 @@ def say_scale(family: str, link: str) -> str:
     return f"estimates are {unit}, positive for higher answers, tests are Wald z"
 
 
-def say_effect(row: Mapping[str, Any], level: float) -> str:
+def describe_effect(row: Mapping[str, Any], level: float) -> str:
     """One coefficient with its test and interval."""
     name = "Intercept" if row["term"] == "(Intercept)" else row["term"]
-    test = f"z = {say_number(row['statistic'])}"
+    test = f"z = {format_number(row['statistic'])}"
     if row["df"] is not None:
-        test = f"t({say_df(row['df'])}) = {say_number(row['statistic'])}"
+        test = f"t({format_df(row['df'])}) = {format_number(row['statistic'])}"
     return (
-        f"{name}: b = {say_number(row['estimate'])}, SE = {say_number(row['se'])}, "
-        f"{test}, {say_p(row['p'])}, "
-        f"{level:.0%} CI [{say_number(row['low'])}, {say_number(row['high'])}]"
+        f"{name}: b = {format_number(row['estimate'])}, SE = {format_number(row['se'])}, "
+        f"{test}, {format_p(row['p'])}, "
+        f"{level:.0%} CI [{format_number(row['low'])}, {format_number(row['high'])}]"
     )
 
 
@@ -317,13 +317,13 @@ def describe_codings(
     >>> describe_codings({"cond1": {"a": 1.0, "b": -1.0}}, {})
     [{'term': 'cond1', 'meaning': 'a against the mean of a, b (b is minus the sum)'}]
     """
-    rows = [{"term": term, "meaning": _say_coding(values)} for term, values in codings.items()]
+    rows = [{"term": term, "meaning": _describe_coding(values)} for term, values in codings.items()]
     return rows + [
         {"term": f"{name}…", "meaning": f"each level against {level}"} for name, level in references.items()
     ]
 
 
-def _say_coding(values: Mapping[str, float]) -> str:
+def _describe_coding(values: Mapping[str, float]) -> str:
     own = [level for level, value in values.items() if value == 1.0]
     last = [level for level, value in values.items() if value == -1.0]
     by_sum = len(own) == len(last) == 1 and set(values.values()) <= {-1.0, 0.0, 1.0}

@@ -37,13 +37,13 @@ class RowsAt(Protocol):
     def log_likelihood(self, random: Vector) -> float:
         """Sum over the rows."""
 
-    def slopes(self, random: Vector) -> tuple[Vector, Vector]:
+    def score_and_weight(self, random: Vector) -> tuple[Vector, Vector]:
         """Per row, the first derivative in the predictor and minus the second, the weight."""
 
-    def bend(self, random: Vector) -> Vector:
+    def weight_derivative(self, random: Vector) -> Vector:
         """Per row, the derivative of the weight in the predictor."""
 
-    def in_gamma(self, random: Vector, leverage: Vector, moved: Vector) -> Vector:
+    def gradient_in_gamma(self, random: Vector, leverage: Vector, moved: Vector) -> Vector:
         """Gradient in gamma of -2 log likelihood + leverage·weights + moved·slopes, per row and summed."""
 
 
@@ -132,7 +132,7 @@ class LaplaceCriterion:
         u, random = self._start_modes(rows, factors)
         value, close = _penalized(rows, u, random), False
         for _ in range(MODE_STEPS):
-            residual, weights = rows.slopes(random)
+            residual, weights = rows.score_and_weight(random)
             elimination = Elimination(effects, cross_products(effects, weights), factors)
             if close:
                 self._u = u
@@ -167,13 +167,13 @@ class LaplaceCriterion:
 
     def _gradient(self, rows: RowsAt, u: Vector, random: Vector, elimination: Elimination) -> Vector:
         effects = self.effects
-        residual, weights = rows.slopes(random)
+        residual, weights = rows.score_and_weight(random)
         leverage = leverages(elimination)
-        bend = leverage * rows.bend(random)
-        pull = elimination.times_factor(effects.totals(bend[:, None]), transposed=True)
+        weight_derivative = leverage * rows.weight_derivative(random)
+        pull = elimination.times_factor(effects.totals(weight_derivative[:, None]), transposed=True)
         adjoint = elimination.solve(pull)
         moved = effects.spread(elimination.times_factor(adjoint)[:, 0])
-        in_predictor = -2.0 * residual + bend - weights * moved
+        in_predictor = -2.0 * residual + weight_derivative - weights * moved
         totals = effects.totals(np.column_stack([in_predictor, residual]))
         in_theta: list[float] = []
         start = 0
@@ -185,7 +185,7 @@ class LaplaceCriterion:
             slope = log_det[b] + a.T @ ub + c.T @ sb
             in_theta.extend(slope[i, j] for i, j in block.positions)
             start = part.stop
-        return np.concatenate([in_theta, rows.in_gamma(random, leverage, moved)])
+        return np.concatenate([in_theta, rows.gradient_in_gamma(random, leverage, moved)])
 
 
 def _penalized(rows: RowsAt, u: Vector, random: Vector) -> float:

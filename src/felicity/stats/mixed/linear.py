@@ -132,7 +132,7 @@ def fixed_table(
     se = np.sqrt(np.diag(vcov))
     statistic = estimates / se
     spread = stats.t(np.array(dfs)) if dfs is not None else stats.norm()
-    reach = spread.ppf(0.5 + level / 2.0) * se
+    half_width = spread.ppf(0.5 + level / 2.0) * se
     return pl.DataFrame(
         {
             "term": pl.Series(names, dtype=pl.String),
@@ -141,8 +141,8 @@ def fixed_table(
             "df": pl.Series(dfs if dfs is not None else [None] * len(names), dtype=pl.Float64),
             "statistic": statistic,
             "p": 2.0 * spread.sf(np.abs(statistic)),
-            "low": estimates - reach,
-            "high": estimates + reach,
+            "low": estimates - half_width,
+            "high": estimates + half_width,
         }
     )
 

@@ -130,8 +130,8 @@ class Extension:
         with disk_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         with replacing(self.folder / TASK) as part:
-            sealed = asdict(task) | {DIGEST: fingerprint(asdict(task))}
-            part.write_text(json.dumps(sealed, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            complete = asdict(task) | {DIGEST: fingerprint(asdict(task))}
+            part.write_text(json.dumps(complete, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
     def task(self) -> Task:
         """The task the folder was begun with.

@@ -40,7 +40,7 @@ class Form:
     matches: Callable[[Parts, Parts], bool]
     reversal: bool = False
 
-    def take_apart(self, pair: Pair) -> tuple[Parts, Parts] | None:
+    def parse_pair(self, pair: Pair) -> tuple[Parts, Parts] | None:
         """The parts of both sentences; None where one of them is not of this form."""
         first, second = self.parse(pair.first), self.parse(pair.second)
         return None if first is None or second is None else (first, second)
@@ -121,6 +121,6 @@ FORMS.register(
 
 def guess_form(pairs: list[Pair]) -> Form | None:
     """The form that most of these pairs have; None where fewer than half have any."""
-    counts = {name: sum(form.take_apart(pair) is not None for pair in pairs) for name, form in FORMS.items()}
+    counts = {name: sum(form.parse_pair(pair) is not None for pair in pairs) for name, form in FORMS.items()}
     best = max(counts, key=lambda name: counts[name])
     return FORMS[best] if 2 * counts[best] > len(pairs) else None

@@ -1,6 +1,6 @@
 """What a language model is asked, and its answer: a prompt with examples; lines, sentences and pairs.
 
-Every line of the answer has exactly one fate, so what is kept and what is rejected add up to what was
+Every line of the answer has exactly one outcome, so what is kept and what is rejected add up to what was
 generated, as in the paper's tables: an empty line counts one, and so does each sentence.
 """
 

@@ -70,7 +70,7 @@ class Seen:
         """Remember a pair under `name`."""
         told = name or pair.item
         self.pairs.setdefault(pair_key(pair), told)
-        parts = form.take_apart(pair) if form else None
+        parts = form.parse_pair(pair) if form else None
         if form and parts:
             for key in near_keys(parts, form):
                 self.near.setdefault(key, told)
@@ -89,7 +89,7 @@ class Case:
 
     def parts(self, pair: Pair) -> tuple[Parts, Parts] | None:
         """The pair taken apart, where its form is known."""
-        return self.form.take_apart(pair) if self.form else None
+        return self.form.parse_pair(pair) if self.form else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,7 +364,7 @@ def check_set(
     """
     case = Case(form=form, seen=Seen(), words=words)
     for pair in pairs:
-        if form and (parts := form.take_apart(pair)) and not form.reversal:
+        if form and (parts := form.parse_pair(pair)) and not form.reversal:
             case.seen.affirmed.setdefault(
                 (singularize(parts[0].head), parts[0].target.lower()), f"pair {pair.item}"
             )

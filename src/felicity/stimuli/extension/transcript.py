@@ -94,8 +94,8 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _append(path: Path, row: Mapping[str, Any]) -> None:
-    sealed = {**row, DIGEST: fingerprint(row)}
-    line = (json.dumps(sealed, ensure_ascii=False) + "\n").encode()
+    complete = {**row, DIGEST: fingerprint(row)}
+    line = (json.dumps(complete, ensure_ascii=False) + "\n").encode()
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as handle:

@@ -3,7 +3,7 @@
 from felicity.stimuli.grammar.features import Atoms, Bindings, Features, Other, Term, Var
 from felicity.stimuli.grammar.notation import (
     Node,
-    Place,
+    SourceLine,
     Vocabulary,
     read_features,
     read_structure,
@@ -20,8 +20,8 @@ __all__ = [
     "Leaf",
     "Node",
     "Other",
-    "Place",
     "Rule",
+    "SourceLine",
     "Term",
     "Var",
     "Vocabulary",

@@ -21,7 +21,7 @@ CATEGORY = re.compile(r"[A-Z][A-Za-z]*$")
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLine:
     """Where something is written, for messages."""
 
     path: str
@@ -61,7 +61,7 @@ def with_words(vocabulary: Vocabulary, words: Iterable[str]) -> Vocabulary:
     return replace(vocabulary, words=vocabulary.words | frozenset(words))
 
 
-def read_structure(text: str, vocabulary: Vocabulary, place: Place) -> tuple[Node, ...]:
+def read_structure(text: str, vocabulary: Vocabulary, place: SourceLine) -> tuple[Node, ...]:
     """The parts of a structure.
 
     Raises BadInput or UnknownName with the file and line for anything that cannot be read or is not known.
@@ -72,7 +72,7 @@ def read_structure(text: str, vocabulary: Vocabulary, place: Place) -> tuple[Nod
     return tuple(_read_node(token, vocabulary, place) for token in TOKEN.findall(text))
 
 
-def _read_node(token: str, vocabulary: Vocabulary, place: Place) -> Node:
+def _read_node(token: str, vocabulary: Vocabulary, place: SourceLine) -> Node:
     match = PART.fullmatch(token)
     if match is None:
         raise BadInput(f"{place}: cannot read '{token}'; write label:Category[feature=value] or a word.")
@@ -98,7 +98,7 @@ def _read_node(token: str, vocabulary: Vocabulary, place: Place) -> Node:
     return Node(name, match["label"])
 
 
-def read_features(text: str, vocabulary: Vocabulary, place: Place) -> Features:
+def read_features(text: str, vocabulary: Vocabulary, place: SourceLine) -> Features:
     """`num=?n, sem=person|animal` as a feature structure.
 
     Raises BadInput or UnknownName with the file and line.
@@ -116,7 +116,7 @@ def read_features(text: str, vocabulary: Vocabulary, place: Place) -> Features:
     return features
 
 
-def _read_value(feature: str, value: str, vocabulary: Vocabulary, place: Place) -> Term:
+def _read_value(feature: str, value: str, vocabulary: Vocabulary, place: SourceLine) -> Term:
     if value.startswith("!?"):
         return Other(value[2:])
     if value.startswith("?"):
@@ -125,7 +125,7 @@ def _read_value(feature: str, value: str, vocabulary: Vocabulary, place: Place) 
     return _read_atoms(feature, value, vocabulary, place)
 
 
-def _read_atoms(feature: str, value: str, vocabulary: Vocabulary, place: Place) -> Atoms:
+def _read_atoms(feature: str, value: str, vocabulary: Vocabulary, place: SourceLine) -> Atoms:
     domain = vocabulary.domains[feature]
     negated = value.startswith("!")
     atoms: set[str] = set()

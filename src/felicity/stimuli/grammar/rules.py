@@ -15,7 +15,7 @@ from pathlib import Path
 from felicity.core.errors import BadInput
 from felicity.core.files import read_text
 from felicity.stimuli.grammar.features import Bindings, Features, Other, Term, Var, compatible
-from felicity.stimuli.grammar.notation import Node, Place, Vocabulary, read_features, read_structure
+from felicity.stimuli.grammar.notation import Node, SourceLine, Vocabulary, read_features, read_structure
 
 ENGLISH = Path(__file__).with_name("english.toml")
 ARROW = "->"
@@ -114,7 +114,7 @@ def read_grammar(lexical: Vocabulary, path: Path = ENGLISH) -> Grammar:
     )
     rules = {
         category: tuple(
-            _read_rule(rule, vocabulary, Place(path.name, find_line(text, rule))) for rule in written
+            _read_rule(rule, vocabulary, SourceLine(path.name, find_line(text, rule))) for rule in written
         )
         for category, written in tables.items()
     }
@@ -153,7 +153,7 @@ def _with_rule_features(
     return domains
 
 
-def _read_rule(written: str, vocabulary: Vocabulary, place: Place) -> Rule:
+def _read_rule(written: str, vocabulary: Vocabulary, place: SourceLine) -> Rule:
     head, arrow, body = written.partition(ARROW)
     if not arrow:
         raise BadInput(f"{place}: the rule '{written}' has no '{ARROW}'; write [features] -> parts.")

@@ -12,7 +12,7 @@ from typing import Any
 
 from felicity.core.errors import BadInput, UnknownName
 from felicity.core.files import read_text
-from felicity.stimuli.grammar import Grammar, Node, Other, Place, find_line, read_structure, with_words
+from felicity.stimuli.grammar import Grammar, Node, Other, SourceLine, find_line, read_structure, with_words
 
 BUILT_IN = Path(__file__).with_name("paradigms")
 FILE_KEYS = ("phenomenon", "words")
@@ -25,7 +25,7 @@ class Frame:
 
     good: tuple[Node, ...]
     bad: tuple[Node, ...]
-    place: Place
+    place: SourceLine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Paradigm:
     frames: tuple[Frame, ...]
     differ: frozenset[str]
     unequal: str | None
-    place: Place
+    place: SourceLine
 
 
 def read_builtin(grammar: Grammar) -> dict[str, Paradigm]:
@@ -68,7 +68,7 @@ def read_paradigms(path: Path, grammar: Grammar) -> list[Paradigm]:
         raise BadInput(f"{path}: no paradigm in it; start one with a line [its_name].")
     for key in content:
         if key not in tables and key not in FILE_KEYS:
-            raise UnknownName("key", key, FILE_KEYS, where=str(Place(path.name, find_line(text, key))))
+            raise UnknownName("key", key, FILE_KEYS, where=str(SourceLine(path.name, find_line(text, key))))
     phenomenon = content.get("phenomenon")
     vocabulary = with_words(grammar.vocabulary, _as_list(content.get("words", [])))
     grammar = replace(grammar, vocabulary=vocabulary)
@@ -84,7 +84,7 @@ class _Reader:
 
     def read(self, uid: str, table: Mapping[str, Any], phenomenon: str) -> Paradigm:
         start = find_line(self.text, f"[{uid}]")
-        place = Place(self.path.name, start)
+        place = SourceLine(self.path.name, start)
         for key in table:
             if key not in KEYS:
                 raise UnknownName("key", key, KEYS, where=str(self._place(start, key)))
@@ -137,7 +137,7 @@ class _Reader:
                 self._check_features(node, named[node.name], bad_place)
         return Frame(parts, others, bad_place)
 
-    def _check_features(self, node: Node, original: Node, place: Place) -> None:
+    def _check_features(self, node: Node, original: Node, place: SourceLine) -> None:
         known = self.grammar.vocabulary.categories.get(original.name, frozenset())
         for feature in node.features:
             if feature not in known:
@@ -146,13 +146,13 @@ class _Reader:
     def _is_word(self, node: Node) -> bool:
         return node.is_category and node.name not in self.grammar.rules
 
-    def _place(self, start: int, piece: str) -> Place:
+    def _place(self, start: int, piece: str) -> SourceLine:
         rest = "\n".join(self.text.split("\n")[start - 1 :])
-        return Place(self.path.name, start - 1 + find_line(rest, piece))
+        return SourceLine(self.path.name, start - 1 + find_line(rest, piece))
 
 
 def _check_differences(
-    good: Sequence[Node], bad: Sequence[Node], differ: frozenset[str], place: Place
+    good: Sequence[Node], bad: Sequence[Node], differ: frozenset[str], place: SourceLine
 ) -> None:
     """What is outside the declared slots must be the same in both.
 

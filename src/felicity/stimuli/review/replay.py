@@ -128,14 +128,14 @@ def replay(events: Sequence[Event]) -> State:
     return State().apply(events)
 
 
-def count_fates(state: State) -> dict[str, int]:
-    """How many sentences met which fate: each rule, each reason of people, accepted, waiting."""
-    fates: Counter[str] = Counter(state.refused)
+def count_outcomes(state: State) -> dict[str, int]:
+    """How many sentences had which outcome: each rule, each reason of people, accepted, waiting."""
+    outcomes: Counter[str] = Counter(state.refused)
     for item in state.proposals:
         decision = state.decisions.get((item, 1))
-        fate = WAITING if decision is None else decision.reason if decision.action == REJECT else ACCEPTED
-        fates[fate] += 2
-    return dict(fates)
+        outcome = WAITING if decision is None else decision.reason if decision.action == REJECT else ACCEPTED
+        outcomes[outcome] += 2
+    return dict(outcomes)
 
 
 def tabulate_rejections(state: State, rows: Mapping[str, Iterable[str]] | None = None) -> pl.DataFrame:
@@ -144,14 +144,14 @@ def tabulate_rejections(state: State, rows: Mapping[str, Iterable[str]] | None =
     `rows` gathers rules under the names of a published table (`PAPER_ROWS`); without it each rule and
     each reason of people is a row. The sum of all rejections and what was accepted stand at the end.
     """
-    fates = count_fates(state)
-    kept = {name: fates.pop(name) for name in (ACCEPTED, WAITING) if name in fates}
+    outcomes = count_outcomes(state)
+    kept = {name: outcomes.pop(name) for name in (ACCEPTED, WAITING) if name in outcomes}
     if rows is None:
-        counts = dict(sorted(fates.items(), key=lambda entry: -entry[1]))
+        counts = dict(sorted(outcomes.items(), key=lambda entry: -entry[1]))
     else:
         home = {rule: name for name, rules in rows.items() for rule in rules}
         counts = dict.fromkeys(rows, 0)
-        for rule, number in fates.items():
+        for rule, number in outcomes.items():
             counts[home.get(rule, next(reversed(counts)))] += number
     total = sum(counts.values()) + sum(kept.values())
     counts |= {"rejected": sum(counts.values()), **kept, "generated": total}

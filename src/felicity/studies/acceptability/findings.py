@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from felicity.stats import say_p
+from felicity.stats import format_p
 from felicity.studies.acceptability.correlations import CONTEXT, MEASURE, PEOPLE
 from felicity.studies.acceptability.rated_rows import NONE
 from felicity.studies.acceptability.ratings import label_setting
@@ -106,7 +106,7 @@ def _describe_contexts(study: AcceptabilityStudy, model: str) -> list[str]:
             f"For {label_setting(setting)}, the context '{setting}' {verb} {model}: "
             f"{name_measure(best['measure'])} "
             f"correlates at {best['r']:.3f} with it and at {without['r'].item():.3f} without "
-            f"(t({row['df']}) = {abs(row['t']):.2f}, Holm-adjusted {say_p(row['p_holm'])}){sure}."
+            f"(t({row['df']}) = {abs(row['t']):.2f}, Holm-adjusted {format_p(row['p_holm'])}){sure}."
         )
     return found
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from felicity.stats import say_p
+from felicity.stats import format_p
 from felicity.studies.causality.ratings import RatingFindings
 
 ALPHA = 0.05
@@ -75,5 +75,5 @@ def _check_term(fitted: Any, term: str, sign: int, claim: str) -> Finding:
     same = row["estimate"] * sign > 0
     verdict = ABSENT if row["p"] > ALPHA else FOUND if same else REVERSED
     singular = "; the fit is singular" if fitted.singular else ""
-    figures = f"estimate {row['estimate']:.5f} (SE {row['se']:.5f}), {say_p(row['p'])}{singular}"
+    figures = f"estimate {row['estimate']:.5f} (SE {row['se']:.5f}), {format_p(row['p'])}{singular}"
     return Finding(claim, verdict, figures)

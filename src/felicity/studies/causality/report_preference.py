@@ -6,7 +6,7 @@ import polars as pl
 
 from felicity.report import MISSING, Extra, Figure, count, decimal, percent
 from felicity.report.charts import Cell, Point, Step, chart_bands, chart_lines, chart_matrix
-from felicity.stats import say_p
+from felicity.stats import format_p
 from felicity.studies.causality.preference import BIN_WIDTH
 from felicity.studies.causality.study import CausalityStudy
 
@@ -194,4 +194,4 @@ def tabulate_models(name: str, title: str, table: pl.DataFrame, first: str) -> E
 
 def write_p(value: float) -> str:
     """A p-value for a cell of a table."""
-    return say_p(value).removeprefix("p = ").removeprefix("p ")
+    return format_p(value).removeprefix("p = ").removeprefix("p ")

@@ -140,7 +140,7 @@ def find_extensions(names: Sequence[str], given: Sequence[str] = ()) -> list[tup
     return list(dict.fromkeys(found))
 
 
-def wrote_it(data: ClozeSet, *, name: str, spec: str) -> bool:
+def wrote_items(data: ClozeSet, *, name: str, spec: str) -> bool:
     """Whether a model would be judged on items that it wrote itself."""
     if not data.written_by:
         return False

@@ -21,7 +21,7 @@ from felicity.studies.cloze.analysis import (
     rate_humans,
     tabulate_accuracy,
 )
-from felicity.studies.cloze.plan import find_extensions, read_cloze_set, wrote_it
+from felicity.studies.cloze.plan import find_extensions, read_cloze_set, wrote_items
 from felicity.studies.cloze.scoring import ANSWERED, NOTE, answer_frames, read_answers
 from felicity.studies.replay import read_published
 
@@ -100,7 +100,7 @@ def study_cloze(
     for name, open_one in name_models(models, short=True).items():
         lm = open_one()
         for label, data in sets.items():
-            if wrote_it(data, name=lm.info.name, spec=lm.spec):
+            if wrote_items(data, name=lm.info.name, spec=lm.spec):
                 warnings.append(
                     f"{name} is judged on {label}, whose items it wrote itself: its figures there say little."
                 )

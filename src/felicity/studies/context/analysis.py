@@ -11,7 +11,7 @@ from felicity.core.schemas import check_schema, conform
 from felicity.core.sweep import FROM_KINDS, UNPERTURBED
 from felicity.design import bag_f1, count_words, measure_similarity
 from felicity.studies.context.curves import draw_curves, rank_gains
-from felicity.studies.context.intervals import mark_clusters, reach_over_clusters, student_reach
+from felicity.studies.context.intervals import half_width_over_clusters, mark_clusters, student_half_width
 from felicity.studies.context.links import (
     baseline_points,
     build_matrix,
@@ -94,8 +94,8 @@ def draw_region_curves(
         )
         .sort("cell")
     )
-    over_items = student_reach(cells["sd"].to_numpy(), cells["n"].to_numpy().astype(np.float64))
-    half = np.maximum(reach_over_clusters(marked, "surprisal_bits", cells.height, seed=seed), over_items)
+    over_items = student_half_width(cells["sd"].to_numpy(), cells["n"].to_numpy().astype(np.float64))
+    half = np.maximum(half_width_over_clusters(marked, "surprisal_bits", cells.height, seed=seed), over_items)
     mean = cells["surprisal_bits"].to_numpy()
     curves = cells.with_columns(
         pl.Series("low", np.maximum(mean - half, 0.0), nan_to_null=True),

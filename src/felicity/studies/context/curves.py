@@ -9,9 +9,9 @@ from felicity.core.sweep import BASELINE, FROM_KINDS, UNPERTURBED
 from felicity.stats import Vector
 from felicity.studies.context.intervals import (
     difference_interval,
+    half_width_over_clusters,
     mark_clusters,
-    reach_over_clusters,
-    student_reach,
+    student_half_width,
     widen,
     wilson_intervals,
 )
@@ -120,9 +120,9 @@ def _estimate(units: pl.DataFrame, seed: int) -> pl.DataFrame:
         .sort("cell")
     )
     intervals = {
-        **_accuracy_interval(cells, reach_over_clusters(marked, "passed", cells.height, seed=seed)),
-        **_delta_interval(cells, reach_over_clusters(marked, "delta", cells.height, seed=seed)),
-        **_margin_interval(cells, reach_over_clusters(marked, "ppl_margin", cells.height, seed=seed)),
+        **_accuracy_interval(cells, half_width_over_clusters(marked, "passed", cells.height, seed=seed)),
+        **_delta_interval(cells, half_width_over_clusters(marked, "delta", cells.height, seed=seed)),
+        **_margin_interval(cells, half_width_over_clusters(marked, "ppl_margin", cells.height, seed=seed)),
     }
     ratio = pl.when(pl.col("base") > 0).then(pl.col("accuracy") / pl.col("base") - 1)
     return cells.with_columns(
@@ -130,24 +130,24 @@ def _estimate(units: pl.DataFrame, seed: int) -> pl.DataFrame:
     )
 
 
-def _accuracy_interval(cells: pl.DataFrame, reach: Vector) -> dict[str, Vector]:
+def _accuracy_interval(cells: pl.DataFrame, half_width: Vector) -> dict[str, Vector]:
     share, n = cells["accuracy"].to_numpy(), cells["n"].to_numpy()
-    low, high = widen(share, reach, wilson_intervals(share * n, n), (0.0, 1.0))
+    low, high = widen(share, half_width, wilson_intervals(share * n, n), (0.0, 1.0))
     return {"low": low, "high": high}
 
 
-def _delta_interval(cells: pl.DataFrame, reach: Vector) -> dict[str, Vector]:
+def _delta_interval(cells: pl.DataFrame, half_width: Vector) -> dict[str, Vector]:
     n = cells["n"].to_numpy().astype(np.float64)
     floor = difference_interval(cells["delta_sum"].to_numpy(), cells["delta_squares"].to_numpy(), n)
-    low, high = widen(cells["delta"].to_numpy(), reach, floor, (-1.0, 1.0))
+    low, high = widen(cells["delta"].to_numpy(), half_width, floor, (-1.0, 1.0))
     # Without a context nothing changes, so the interval is zero.
     bare = cells["kind"].to_numpy() == "none"
     return {"delta_low": np.where(bare, 0.0, low), "delta_high": np.where(bare, 0.0, high)}
 
 
-def _margin_interval(cells: pl.DataFrame, reach: Vector) -> dict[str, Vector]:
+def _margin_interval(cells: pl.DataFrame, half_width: Vector) -> dict[str, Vector]:
     sizes = cells["ppl_n"].to_numpy().astype(np.float64)
-    half = np.maximum(reach, student_reach(cells["ppl_sd"].to_numpy(), sizes))
+    half = np.maximum(half_width, student_half_width(cells["ppl_sd"].to_numpy(), sizes))
     mean = cells["ppl_margin"].fill_null(np.nan).to_numpy()
     return {"ppl_low": mean - half, "ppl_high": mean + half}
 
@@ -214,6 +214,6 @@ def _over_items(units: pl.DataFrame, seed: int) -> pl.DataFrame:
     floor = difference_interval(
         cells["total"].to_numpy(), cells["squares"].to_numpy(), cells["n"].to_numpy().astype(np.float64)
     )
-    reach = reach_over_clusters(marked, "delta", cells.height, seed=seed)
-    low, high = widen(cells["item_mean"].to_numpy(), reach, floor, (-np.inf, np.inf))
+    half_width = half_width_over_clusters(marked, "delta", cells.height, seed=seed)
+    low, high = widen(cells["item_mean"].to_numpy(), half_width, floor, (-np.inf, np.inf))
     return cells.with_columns(pl.Series("low", low), pl.Series("high", high))

@@ -16,7 +16,7 @@ from felicity.stats import DRAWS, UPPER_TAIL, Z_95, Codes, Vector, count_draws, 
 CELLS_AT_ONCE = 200
 
 
-def cluster_reach(
+def cluster_half_width(
     cell: Codes, sums: Vector, sizes: Vector, cells: int, *, seed: int, draws: int = DRAWS
 ) -> Vector:
     """Half the width of each cell's 95% bootstrap interval over its clusters; 0 for a single one.
@@ -27,15 +27,15 @@ def cluster_reach(
     cell, sums, sizes = cell[order], sums[order], sizes[order]
     clusters = np.bincount(cell, minlength=cells)
     starts = np.concatenate([[0], np.cumsum(clusters)[:-1]])
-    reach = np.zeros(cells)
+    half_width = np.zeros(cells)
     for count in np.unique(clusters[clusters > 1]).tolist():
         times = count_draws(count, seed=seed, draws=draws)
         multiple = stdtrit(count - 1, UPPER_TAIL) * np.sqrt(count / (count - 1))
         alike = np.flatnonzero(clusters == count)
         for part in np.array_split(alike, -(-len(alike) // CELLS_AT_ONCE)):
             rows = starts[part][None, :] + np.arange(count)[:, None]
-            reach[part] = multiple * ((times @ sums[rows]) / (times @ sizes[rows])).std(axis=0)
-    return reach
+            half_width[part] = multiple * ((times @ sums[rows]) / (times @ sizes[rows])).std(axis=0)
+    return half_width
 
 
 def difference_interval(total: Vector, squares: Vector, n: Vector) -> tuple[Vector, Vector]:
@@ -45,8 +45,8 @@ def difference_interval(total: Vector, squares: Vector, n: Vector) -> tuple[Vect
     give an interval. total, squares: sums of the differences and of their squares over n items.
     """
     mean = total / (n + 2)
-    reach = Z_95 * np.sqrt(((squares + 2) / (n + 2) - mean**2) / (n + 2))
-    return mean - reach, mean + reach
+    half_width = Z_95 * np.sqrt(((squares + 2) / (n + 2) - mean**2) / (n + 2))
+    return mean - half_width, mean + half_width
 
 
 def wilson_intervals(hits: Vector, n: Vector) -> tuple[Vector, Vector]:
@@ -57,11 +57,11 @@ def wilson_intervals(hits: Vector, n: Vector) -> tuple[Vector, Vector]:
 
 
 def widen(
-    estimate: Vector, reach: Vector, floor: tuple[Vector, Vector], bounds: tuple[float, float]
+    estimate: Vector, half_width: Vector, floor: tuple[Vector, Vector], bounds: tuple[float, float]
 ) -> tuple[Vector, Vector]:
     """The interval over clusters, at least as wide as that over items, within `bounds`."""
-    low = np.minimum(np.minimum(estimate - reach, floor[0]), estimate)
-    high = np.maximum(np.maximum(estimate + reach, floor[1]), estimate)
+    low = np.minimum(np.minimum(estimate - half_width, floor[0]), estimate)
+    high = np.maximum(np.maximum(estimate + half_width, floor[1]), estimate)
     return np.maximum(low, bounds[0]), np.minimum(high, bounds[1])
 
 
@@ -91,13 +91,13 @@ def mark_clusters(units: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def reach_over_clusters(marked: pl.DataFrame, value: str, cells: int, *, seed: int) -> Vector:
+def half_width_over_clusters(marked: pl.DataFrame, value: str, cells: int, *, seed: int) -> Vector:
     """Half the width of the interval of the mean of `value` in each cell, over its clusters, or 0."""
     known = marked.filter(pl.col("cluster").is_not_null() & pl.col(value).is_not_null())
     sums = known.group_by("cell", "cluster", maintain_order=True).agg(
         pl.col(value).sum().alias("sum"), pl.len().cast(pl.Float64).alias("size")
     )
-    return cluster_reach(
+    return cluster_half_width(
         sums["cell"].to_numpy().astype(np.int64),
         sums["sum"].to_numpy(),
         sums["size"].to_numpy(),
@@ -106,7 +106,7 @@ def reach_over_clusters(marked: pl.DataFrame, value: str, cells: int, *, seed: i
     )
 
 
-def student_reach(sd: Vector, n: Vector) -> Vector:
+def student_half_width(sd: Vector, n: Vector) -> Vector:
     """Half the width of Student's interval of a mean over independent items; NaN for a single one."""
     enough = np.where(n > 1, n, 2)
     return np.where(n > 1, stdtrit(enough - 1, UPPER_TAIL) * sd / np.sqrt(enough), np.nan)

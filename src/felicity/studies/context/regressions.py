@@ -7,7 +7,7 @@ import polars as pl
 from felicity.core.errors import FelicityError
 from felicity.core.schemas import conform
 from felicity.core.sweep import KINDS, UNPERTURBED
-from felicity.stats import say_p
+from felicity.stats import format_p
 from felicity.stats.mixed import FittedModel, fit_glmm
 from felicity.studies.context.curves import check_judgements, share_contexts
 from felicity.studies.context.tables import TERMS
@@ -172,6 +172,6 @@ def _print_row(row: dict[str, Any], width: int) -> str:
     interval = f"[{row['low']:.3f}, {row['high']:.3f}]"
     text = (
         f"{row['term']:{width}}  {row['estimate']:8.3f}  {row['se']:7.3f}  {row['z']:8.2f}  {interval:^18}  "
-        f"{say_p(row['p'])} {stars}"
+        f"{format_p(row['p'])} {stars}"
     )
     return text.rstrip()

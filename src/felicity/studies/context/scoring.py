@@ -32,7 +32,7 @@ class Forecast:
 
     def __str__(self) -> str:
         work = f"{self.requests:,} texts to score, {self.tokens:,} tokens to process"
-        return f"{work}: about {say_time(self.seconds)}."
+        return f"{work}: about {format_duration(self.seconds)}."
 
 
 def weigh(requests: pl.DataFrame, *, shared: bool) -> float:
@@ -59,10 +59,10 @@ def forecast_time(
     )
 
 
-def say_time(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Seconds in words.
 
-    >>> say_time(40), say_time(300), say_time(9000)
+    >>> format_duration(40), format_duration(300), format_duration(9000)
     ('40 seconds', '5 minutes', '2.5 hours')
     """
     if seconds < 90:

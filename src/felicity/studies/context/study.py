@@ -253,7 +253,7 @@ def study_context(
         dataset=dataset,
         lengths=tuple(LENGTHS if lengths is None else lengths),
         tokenizer=tokenizer or specs[0],
-        **{name: _settle(name, value) for name, value in asked.items()},
+        **{name: _normalize(name, value) for name, value in asked.items()},
     )
     if given is None:
         setting = setting.replace(text=find_text(setting.text, setting.kinds))
@@ -266,7 +266,7 @@ def _open(one: str | Model) -> Model:
     return open_model(one) if isinstance(one, str) else one
 
 
-def _settle(name: str, value: Any) -> Any:
+def _normalize(name: str, value: Any) -> Any:
     """Paths from strings, and tuples from lists or from a single name."""
     if name in PATHS and value is not None:
         return Path(value)

@@ -48,11 +48,11 @@ def create_explore_site(
 ) -> FastAPI:
     """The application for these collections; `key` opens it. models: those that score typed sentences."""
     site = make_site()
-    desk = _Desk(collections, models, key)
-    _add_page(site, desk)
-    _add_views(site, desk)
-    _add_files(site, desk)
-    _add_live(site, desk)
+    state = _ExplorerState(collections, models, key)
+    _add_page(site, state)
+    _add_views(site, state)
+    _add_files(site, state)
+    _add_live(site, state)
     site.add_exception_handler(FelicityError, _tell)
     site.add_middleware(
         Guard,
@@ -86,7 +86,7 @@ async def _tell(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, 400)
 
 
-class _Desk:
+class _ExplorerState:
     """What every route needs."""
 
     def __init__(self, collections: Sequence[Collection], models: Mapping[str, Model], key: str) -> None:
@@ -129,25 +129,25 @@ def _answer(value: Any) -> Response:
     return JSONResponse(plain(value))
 
 
-def _add_page(site: FastAPI, desk: _Desk) -> None:
+def _add_page(site: FastAPI, state: _ExplorerState) -> None:
     @site.get("/")
     def page(key: str = "") -> Response:
-        if not same_token(key, desk.key):
+        if not same_token(key, state.key):
             return html("<p>Open the link that <code>felicity explore</code> printed.</p>", 403)
-        content = desk.templates.get_template("explore/page.html.j2")
+        content = state.templates.get_template("explore/page.html.j2")
         return html(content.render(lang="en", direction="ltr", title="felicity explore"))
 
     @site.get("/api/about")
     def about(request: Request) -> Response:
-        desk.admit(request)
-        told = [describe_collection(collection) for collection in desk.collections.values()]
-        return _answer({"collections": told, "live": list(desk.models)})
+        state.admit(request)
+        told = [describe_collection(collection) for collection in state.collections.values()]
+        return _answer({"collections": told, "live": list(state.models)})
 
 
-def _add_views(site: FastAPI, desk: _Desk) -> None:
+def _add_views(site: FastAPI, state: _ExplorerState) -> None:
     @site.get("/api/items")
     def items(request: Request) -> Response:
-        collection, given = desk.read(request)
+        collection, given = state.read(request)
         number = _whole(given, "page", 1)
         selection = parse_selection(collection, given)
         page = read_page(collection, selection, offset=PAGE_SIZE * (max(number, 1) - 1), size=PAGE_SIZE)
@@ -156,7 +156,7 @@ def _add_views(site: FastAPI, desk: _Desk) -> None:
 
     @site.get("/api/item")
     def item(request: Request) -> Response:
-        collection, given = desk.read(request)
+        collection, given = state.read(request)
         selection = parse_selection(collection, given)
         key = given.get("key", [""])[0]
         around = find_neighbours(collection, selection, key)
@@ -164,18 +164,18 @@ def _add_views(site: FastAPI, desk: _Desk) -> None:
 
     @site.get("/api/compare")
     def compare(request: Request) -> Response:
-        collection, given = desk.read(request)
+        collection, given = state.read(request)
         return _answer(compare_margins(collection, parse_selection(collection, given)))
 
     @site.get("/api/suites")
     def suites(request: Request) -> Response:
-        collection, given = desk.read(request)
+        collection, given = state.read(request)
         chosen = parse_selection(collection, given)
         return _answer(tabulate_suites(collection, chosen.measure, chosen.a, chosen.b))
 
     @site.get("/api/regions")
     def regions(request: Request) -> Response:
-        collection, given = desk.read(request)
+        collection, given = state.read(request)
         known = describe_collection(collection)["suites"]
         suite = given.get("region_suite", known[:1] or [""])[0]
         if suite not in known:
@@ -184,12 +184,12 @@ def _add_views(site: FastAPI, desk: _Desk) -> None:
 
     @site.get("/api/contexts")
     def contexts(request: Request) -> Response:
-        collection, _ = desk.read(request)
+        collection, _ = state.read(request)
         return _answer(read_contexts(collection))
 
     @site.get("/api/ratings")
     def ratings(request: Request) -> Response:
-        collection, given = desk.read(request)
+        collection, given = state.read(request)
         chosen = parse_selection(collection, given)
         return _answer(read_ratings(collection, chosen.measure, chosen.a))
 
@@ -201,46 +201,46 @@ def _whole(given: Query, name: str, default: int) -> int:
     return int(text)
 
 
-def _add_files(site: FastAPI, desk: _Desk) -> None:
+def _add_files(site: FastAPI, state: _ExplorerState) -> None:
     @site.get("/api/selection.csv")
     def selection(request: Request) -> Response:
-        collection, given = desk.read(request)
+        collection, given = state.read(request)
         table = tabulate_selection(collection, parse_selection(collection, given))
         return Response(table.write_csv(), media_type="text/csv")
 
     @site.get("/api/stimuli.csv")
     def stimuli(request: Request) -> Response:
-        collection, given = desk.read(request)
+        collection, given = state.read(request)
         table = list_stimuli(collection, parse_selection(collection, given))
         return Response(table.write_csv(), media_type="text/csv")
 
 
-def _add_live(site: FastAPI, desk: _Desk) -> None:
+def _add_live(site: FastAPI, state: _ExplorerState) -> None:
     @site.post("/api/live")
     def live(request: Request, asked: dict[str, Any]) -> Response:
-        desk.admit(request)
-        _need_models(desk)
+        state.admit(request)
+        _need_models(state)
         texts = asked.get("texts")
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise BadInput("'texts' should be a list of sentences.")
-        with desk.turn:
-            return _answer(score_texts(desk.models, texts, _text(asked, "context")))
+        with state.turn:
+            return _answer(score_texts(state.models, texts, _text(asked, "context")))
 
     @site.post("/api/alternatives")
     def alternatives(request: Request, asked: dict[str, Any]) -> Response:
-        desk.admit(request)
-        _need_models(desk)
-        name = _text(asked, "model") or next(iter(desk.models))
-        if name not in desk.models:
-            raise UnknownName("model", name, desk.models)
+        state.admit(request)
+        _need_models(state)
+        name = _text(asked, "model") or next(iter(state.models))
+        if name not in state.models:
+            raise UnknownName("model", name, state.models)
         text, context = _text(asked, "text"), _text(asked, "context")
         place, k = _number(asked, "place"), _number(asked, "k")
-        with desk.turn:
-            return _answer(list_alternatives(desk.models[name], text, place, context=context, k=k))
+        with state.turn:
+            return _answer(list_alternatives(state.models[name], text, place, context=context, k=k))
 
     @site.post("/api/pairs.csv")
     def pairs(request: Request, asked: dict[str, Any]) -> Response:
-        desk.admit(request)
+        state.admit(request)
         kept = asked.get("pairs")
         if not isinstance(kept, list) or not all(isinstance(pair, dict) for pair in kept):
             raise BadInput("'pairs' should be a list of pairs.")
@@ -248,8 +248,8 @@ def _add_live(site: FastAPI, desk: _Desk) -> None:
         return Response(tabulate_pairs(told).write_csv(), media_type="text/csv")
 
 
-def _need_models(desk: _Desk) -> None:
-    if not desk.models:
+def _need_models(state: _ExplorerState) -> None:
+    if not state.models:
         raise BadInput("No model is loaded; start `felicity explore` with --live.")
 
 

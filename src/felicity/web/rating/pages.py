@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 from starlette.responses import Response
 
-from felicity.humans import BLANK, PREFER_NOT, Place, Stimulus, Study, Trial, count_trials, maze_sides
+from felicity.humans import BLANK, PREFER_NOT, RaterPosition, Stimulus, Study, Trial, count_trials, maze_sides
 from felicity.web.markdown import render_markdown
 from felicity.web.rating.session import Session, Signer
 from felicity.web.site import html
@@ -71,7 +71,7 @@ class Pages:
     def step(
         self,
         session: Session,
-        place: Place,
+        place: RaterPosition,
         number: int,
         *,
         error: str = "",
@@ -111,7 +111,7 @@ class Pages:
             return self.study.interface["practice"]
         return self.study.interface["progress"].format(done=number, total=total)
 
-    def _previous(self, place: Place, number: int) -> int | None:
+    def _previous(self, place: RaterPosition, number: int) -> int | None:
         """The step that Back leads to: the trial before, where the study allows it."""
         if not self.study.back or number == 0 or place.steps[number - 1].kind != "trial":
             return None
@@ -141,7 +141,7 @@ class Pages:
             }
         return {}
 
-    def done(self, session: Session, place: Place) -> Response:
+    def done(self, session: Session, place: RaterPosition) -> Response:
         """The end of a list: another one, or the completion code."""
         token = self.signer.make_form(session, place.slot, len(place.steps))
         if place.rater_state == "active":

@@ -6,7 +6,7 @@ import polars as pl
 
 from felicity.core.sweep import BASELINE, KINDS, UNPERTURBED
 from felicity.report import Extra, Figure, count, decimal, percent, signed, spaced
-from felicity.report.charts import LOOKS, Step, chart_bands
+from felicity.report.charts import LINE_STYLES, Step, chart_bands
 from felicity.studies.context.report.contents import ContextPage, file_names, name_kind, sort_kinds
 from felicity.studies.context.report.figures import draw_growth, draw_margins, split_models, times_100
 
@@ -72,10 +72,10 @@ def build_models(study: ContextPage) -> Extra | None:
     if len(study.models) < 2 or rows.is_empty():
         return None
     figures = [draw_growth(study, "models", "Change of accuracy by model", rows, panel="model")]
-    for start in range(0, len(study.models), len(LOOKS)):
-        some = study.models[start : start + len(LOOKS)]
+    for start in range(0, len(study.models), len(LINE_STYLES)):
+        some = study.models[start : start + len(LINE_STYLES)]
         part = rows.filter(pl.col("model").is_in(some))
-        name = f"kinds_{start // len(LOOKS) + 1}" if len(study.models) > len(LOOKS) else "kinds"
+        name = f"kinds_{start // len(LINE_STYLES) + 1}" if len(study.models) > len(LINE_STYLES) else "kinds"
         figures.append(
             draw_growth(
                 study, name, "Change of accuracy by kind of context", part, panel="kind", series="model"

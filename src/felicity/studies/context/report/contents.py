@@ -9,7 +9,7 @@ import polars as pl
 from felicity.core.errors import BadInput
 from felicity.core.sweep import BASELINE, KINDS, UNPERTURBED
 from felicity.report import spaced
-from felicity.report.charts import Look
+from felicity.report.charts import LineStyle
 
 Rows = pl.DataFrame | None
 
@@ -111,15 +111,15 @@ def name_kind(kind: str, source: str | None = None) -> str:
     return ", ".join(part for part in (first, second) if part)
 
 
-def _look(kind: str) -> Look:
+def _choose_style(kind: str) -> LineStyle:
     matched, acceptable = KINDS[kind]
     if acceptable is None:
-        return Look("soft", (2, 3))
-    return Look("good" if acceptable else "bad", () if matched else (6, 3))
+        return LineStyle("soft", (2, 3))
+    return LineStyle("good" if acceptable else "bad", () if matched else (6, 3))
 
 
 # Blue and orange distinguish acceptable and unacceptable contexts, a solid line the matched ones.
-LOOKS_OF_KINDS: dict[str, Look] = {name_kind(kind): _look(kind) for kind in KINDS}
+STYLES_OF_KINDS: dict[str, LineStyle] = {name_kind(kind): _choose_style(kind) for kind in KINDS}
 
 
 def sort_kinds(rows: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 from felicity.report import MISSING, Extra, Figure, count, decimal, spaced
 from felicity.report.charts import Dot, chart_scatter
 from felicity.studies.context.report.contents import (
-    LOOKS_OF_KINDS,
+    STYLES_OF_KINDS,
     ContextPage,
     file_names,
     name_kind,
@@ -241,7 +241,7 @@ def _figure(
             x_title=link.x_title,
             y_title=link.y_title,
             corners={panel: ", ".join(texts) for panel, texts in corners.items()},
-            looks=LOOKS_OF_KINDS,
+            styles=STYLES_OF_KINDS,
             diagonal=link.diagonal,
             signed=not link.diagonal,
         ),

@@ -6,8 +6,8 @@ from functools import partial
 import polars as pl
 
 from felicity.report import Figure, spaced
-from felicity.report.charts import Look, Step, chart_bands
-from felicity.studies.context.report.contents import LOOKS_OF_KINDS, ContextPage, file_names, name_kind
+from felicity.report.charts import LineStyle, Step, chart_bands
+from felicity.studies.context.report.contents import STYLES_OF_KINDS, ContextPage, file_names, name_kind
 
 POINTS_TITLE = "change of accuracy (points)"
 
@@ -22,7 +22,7 @@ def draw_growth(
     series: str = "kind",
     value: tuple[str, str | None, str | None] = ("delta", "delta_low", "delta_high"),
     y_title: str = POINTS_TITLE,
-    looks: Mapping[str, Look] | None = None,
+    styles: Mapping[str, LineStyle] | None = None,
 ) -> Figure:
     """A figure of curves that all start at zero, without context."""
     middle, low, high = value
@@ -53,7 +53,7 @@ def draw_growth(
             steps,
             x_title=study.across,
             y_title=y_title,
-            looks=looks or (LOOKS_OF_KINDS if series == "kind" else None),
+            styles=styles or (STYLES_OF_KINDS if series == "kind" else None),
         ),
     )
 
@@ -89,7 +89,7 @@ def draw_margins(
             _margin_steps(rows, start),
             x_title=study.across,
             y_title="perplexity margin",
-            looks=LOOKS_OF_KINDS,
+            styles=STYLES_OF_KINDS,
         ),
     )
 

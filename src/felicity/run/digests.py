@@ -16,7 +16,9 @@ DIGESTS = "digests"
 OWN, OF_RECORD = "digest", "record_digest"
 
 
-def seal(content: Mapping[str, Any], folder: Path, names: Iterable[str], *, own: str = OWN) -> dict[str, Any]:
+def add_digests(
+    content: Mapping[str, Any], folder: Path, names: Iterable[str], *, own: str = OWN
+) -> dict[str, Any]:
     """A record with the digests of the files of a folder that exist, and under `own` its own.
 
     names: paths within the folder.
@@ -27,8 +29,8 @@ def seal(content: Mapping[str, Any], folder: Path, names: Iterable[str], *, own:
     return whole | {own: fingerprint(whole)}
 
 
-def is_whole(content: Mapping[str, Any], *, own: str = OWN) -> bool:
-    """Whether a record is as it was sealed; one of an earlier version has no seal and counts as whole."""
+def is_intact(content: Mapping[str, Any], *, own: str = OWN) -> bool:
+    """Whether a record has the digest it was written with; one of an earlier version has none and passes."""
     if DIGESTS not in content and own not in content:
         return True
     whole = {name: value for name, value in content.items() if name != own}
@@ -36,7 +38,7 @@ def is_whole(content: Mapping[str, Any], *, own: str = OWN) -> bool:
 
 
 def find_changed(content: Mapping[str, Any], folder: Path, names: Iterable[str]) -> tuple[str, str] | None:
-    """The first of these files that is not as it was sealed, and what happened to it."""
+    """The first of these files that has another digest than the one recorded, and what happened to it."""
     digests = content.get(DIGESTS)
     if digests is None:
         return None
