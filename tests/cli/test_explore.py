@@ -73,5 +73,5 @@ def test_another_study_is_refused_and_its_runs_are_named(
     (study / "study.json").write_text('{"study": "acceptability"}', encoding="utf-8")
     answer = cli("explore", study, "--static", tmp_path / "x.html")
     assert answer.code == 2
-    assert "is no study of `felicity context`; name the run of a model in it" in answer.err
+    assert "is not a study of `felicity context`; name the run of a model in it" in answer.err
     assert cli("explore", study / "models" / "tiny", "--static", tmp_path / "x.html").code == 0

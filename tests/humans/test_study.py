@@ -27,7 +27,7 @@ WRONG = [
     ('labels = ["bad", "good"]', 'labels = ["bad", "bad"]', 17, "the same text twice"),
     ('kind = "likert"', 'kind = "lickert"', 14, "one of likert"),
     ("points = 5", "options = 5", 16, "'task.options' is not a known field"),
-    ('file = "stimuli.csv"', 'file = "other.csv"', 11, "which is not there"),
+    ('file = "stimuli.csv"', 'file = "other.csv"', 11, "which does not exist"),
     ('agree = "I agree to take part."', "", 6, "'consent.agree' is missing"),
     ("[consent]", "[consent", 6, "not TOML"),
 ]
@@ -54,7 +54,7 @@ def test_sections_added_by_the_user_are_checked_too(tmp_path: Path) -> None:
         '[quiz]\n[[quiz.questions]]\nquestion = "?"\nchoices = ["a", "b"]\ncorrect = "c"\n': "not one of the",
         '[platform]\nname = "other"\n': "name its URL parameter",
         '[platform]\nname = "prolific"\ncompletion_url = "javascript:alert(1)"\n': "not an https",
-        '[design]\nbetween = ["verb"]\n': "no column of the stimuli",
+        '[design]\nbetween = ["verb"]\n': "not a column of the stimuli",
         '[design]\nlists = "column"\n': "no column 'list'",
         "[screening]\nmost_failed_checks = -1\n": "from 0",
         '[interface]\ncontinu = "Go"\n': "not a known field",

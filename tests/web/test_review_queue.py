@@ -131,7 +131,7 @@ def test_two_reviewers_at_once_decide_every_pair_once(
     for _ in range(PAIRS // 2):
         for page in pages:
             press(page, "a")
-    assert all("Nothing waits" in page.inner_text("h1") for page in pages)
+    assert all("Nothing is waiting" in page.inner_text("h1") for page in pages)
     decided = [event["item"] for event in extension.log.read() if event["event"] == "accept"]
     assert len(decided) == len(set(decided)) == PAIRS
 

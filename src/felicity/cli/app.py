@@ -104,7 +104,7 @@ list_in_sections(app)
 
 
 def _forget_output() -> None:
-    """Nothing more is written to standard output, also when the program ends."""
+    """Write nothing more to standard output, not even when the program ends."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -136,7 +136,7 @@ def main() -> None:
         sys.stderr.write(f"Cannot {plain_text(what)}: {reason}.\n")
         sys.exit(BAD_INPUT)
     except RecursionError:
-        sys.stderr.write("The input is nested too deep to be read; simplify it.\n")
+        sys.stderr.write("The input is nested too deeply to be read; simplify it.\n")
         sys.exit(BAD_INPUT)
     except SystemExit as stop:
         # typer turns an interrupt into this exit code without a message.

@@ -1,7 +1,7 @@
-"""A command carried out by a background process, so that a kill of the one in front loses no paid answer.
+"""A command carried out by a background process, so that killing the foreground loses no paid answer.
 
 The process that the user started only waits. It starts the same command in a session of its own, with a
-pipe as standard input that nothing is ever written to: when the pipe ends, the process in front is gone,
+pipe as standard input that nothing is ever written to: when the pipe ends, the foreground process is gone,
 and the background process stops as soon as the answer under way is stored.
 """
 
@@ -21,19 +21,19 @@ def in_background() -> bool:
 
 
 def find_foreground() -> int:
-    """The process that the user started: this one, or the one in front of it."""
+    """The process that the user started: this one, or the foreground process that it belongs to."""
     return int(os.environ.get(MARK, os.getpid()))
 
 
 def lost_foreground() -> bool:
-    """Whether the process in front of this background process is gone."""
+    """Whether the foreground process of this background process is gone."""
     return in_background() and bool(select.select([STANDARD_INPUT], [], [], 0)[0])
 
 
 def carry_out_in_background() -> int:
-    """Run this very command line in a background process and wait for it; gives its exit code.
+    """Run the same command line in a background process and wait for it; gives its exit code.
 
-    An interrupt or a polite kill is passed on, and the wait goes on until the background process has stopped.
+    An interrupt or SIGTERM is passed on, and the wait continues until the background process has stopped.
     """
     ending, held = os.pipe()
     command = [sys.executable, "-m", "felicity", *sys.argv[1:]]

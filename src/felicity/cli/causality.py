@@ -1,4 +1,4 @@
-"""felicity causality: pronouns after verbs, what models write, and what people say of it."""
+"""felicity causality: pronouns after verbs, what models write, and what people say about it."""
 
 from functools import partial
 from pathlib import Path
@@ -40,27 +40,32 @@ def run(
     tokens: Annotated[
         int,
         typer.Option(
-            min=2, help="The most tokens of prompt and continuation.", rich_help_panel=CONTINUATIONS
+            min=2,
+            help="Maximum number of tokens of prompt and continuation together.",
+            rich_help_panel=CONTINUATIONS,
         ),
     ] = 50,
     stop: Annotated[
-        str, typer.Option(help="Continuations are cut here.", rich_help_panel=CONTINUATIONS)
+        str, typer.Option(help="Cut continuations at this text.", rich_help_panel=CONTINUATIONS)
     ] = ".",
     temperature: Annotated[
         float, typer.Option(min=0, help="Above 0, continuations are sampled.", rich_help_panel=CONTINUATIONS)
     ] = 0.0,
     top_p: Annotated[
         float,
-        typer.Option(help="Sample from tokens with this much probability.", rich_help_panel=CONTINUATIONS),
+        typer.Option(
+            help="Sample from the most probable tokens with this much probability in total.",
+            rich_help_panel=CONTINUATIONS,
+        ),
     ] = 1.0,
     samples: Annotated[
         int, typer.Option(min=1, help="Continuations per prompt, if sampled.", rich_help_panel=CONTINUATIONS)
     ] = 1,
     beams: Annotated[
-        int, typer.Option(min=1, help="Beams of beam search.", rich_help_panel=CONTINUATIONS)
+        int, typer.Option(min=1, help="Number of beams in beam search.", rich_help_panel=CONTINUATIONS)
     ] = 1,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="Only this many noun pairs, the first ones.")
+        int | None, typer.Option(min=1, help="Use only this many noun pairs, the first ones.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the samples.")] = 0,
     *,
@@ -113,12 +118,15 @@ def run(
 def sample(
     folder: RunPath,
     output: Annotated[Path, typer.Option("--output", "-o", help="Study folder to write.")],
-    verbs: Annotated[int, typer.Option(min=1, help="Most frequent verbs of each bin.")] = 10,
-    bins: Annotated[int, typer.Option(min=1, help="Bins of bias.")] = 10,
-    pairs: Annotated[int, typer.Option(min=1, help="Noun pairs of each verb, in both orders.")] = 5,
+    verbs: Annotated[int, typer.Option(min=1, help="Number of verbs per bin, the most frequent ones.")] = 10,
+    bins: Annotated[int, typer.Option(min=1, help="Number of bins of bias.")] = 10,
+    pairs: Annotated[int, typer.Option(min=1, help="Noun pairs per verb, in both orders.")] = 5,
     lists: Annotated[int, typer.Option(min=1, help="Lists to divide the sample into.")] = 25,
     raters: Annotated[int, typer.Option(min=1, help="Raters per list.")] = 3,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="Model, if there are several.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help="Model whose continuations are drawn, if there are several."),
+    ] = None,
     review: Annotated[
         Path | None, typer.Option(help="Review folder with decisions about flagged continuations.")
     ] = None,
@@ -166,7 +174,8 @@ def sample(
     )
     if drawn.review.height:
         out.print(
-            f"{drawn.review.height} flagged continuations wait: felicity stimuli review {output / 'review'}",
+            f"{drawn.review.height} flagged continuations await review: "
+            f"felicity stimuli review {output / 'review'}",
             soft_wrap=True,
             markup=False,
         )
@@ -189,7 +198,7 @@ def report(
     anyway: Anyway = False,
     json: Json = False,
 ) -> None:
-    """Analyse a study again, with ratings if there are any, and write its report.
+    """Analyse a study again, with ratings if given, and write its report.
 
     Ratings that were given once are kept in the folder, and are in every later report.
 

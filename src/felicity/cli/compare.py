@@ -47,7 +47,7 @@ def compare(
 
     Every pair of runs is compared on its shared items, by a measure that all of them have; the stimuli
     must be the same. p-values are adjusted over all tests (Holm; Benjamini and Hochberg). By default whole
-    suites are resampled and permuted. Of a single run, its measures are compared with each other (in a
+    suites are resampled and permuted. If one run is given, its measures are compared with each other (in a
     replayed run these are the models).
 
     \b
@@ -90,7 +90,7 @@ def compare_answers(
 
 
 def describe_basis(answers: "Answers", table: "pl.DataFrame", ties: str) -> str:
-    """What is compared, and what ties count."""
+    """What is compared, and how ties count."""
     what = f"Judged by {answers.measure}" if answers.measure else "Measures of one run"
     tied = int(table["ties"].max() or 0)  # type: ignore[arg-type]
     return f"{what}; ties {TIES[ties]}" + (f" (up to {tied:,} tied answers in a pair)." if tied else ".")

@@ -82,7 +82,7 @@ def context(
     cut_by: Annotated[
         str | None,
         typer.Option(
-            help="Model whose tokens lengths are counted in.  [default: the first -m]",
+            help="Model whose tokens are counted as lengths.  [default: the first -m]",
             rich_help_panel=CONTEXTS,
         ),
     ] = None,

@@ -23,22 +23,22 @@ def fit(
     ],
     family: Annotated[str, typer.Option(help="gaussian, binomial or cumulative.")] = "gaussian",
     link: Annotated[
-        str | None, typer.Option(help="Of a cumulative model: logit or probit.  [default: logit]")
+        str | None, typer.Option(help="Link of a cumulative model: logit or probit.  [default: logit]")
     ] = None,
     ties: Annotated[
-        str, typer.Option(help="Of a binomial model, judgements of 0.5: drop, or count as wrong.")
+        str, typer.Option(help="Judgements of 0.5 in a binomial model: drop, or count as wrong.")
     ] = "drop",
     ml: Annotated[bool, typer.Option("--ml", help="Maximum likelihood instead of REML.")] = False,
     contrast: Annotated[
         list[str] | None, typer.Option(help="Coding of a factor: FACTOR=sum or FACTOR=treatment.")
     ] = None,
     measure: Annotated[
-        str | None, typer.Option(help="Of a run: its judgements by this measure.  [default: its first]")
+        str | None, typer.Option(help="For a run: use its judgements by this measure.  [default: its first]")
     ] = None,
     where: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only these rows; repeatable.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     figure: Annotated[Path | None, typer.Option(help="Draw the coefficients to a .svg or .png file.")] = None,
     json: Json = False,
 ) -> None:
@@ -46,7 +46,7 @@ def fit(
 
     Linear mixed models are fitted by REML with Satterthwaite's degrees of freedom, binomial and cumulative
     (ordinal) ones by Laplace with Wald z-tests; without random terms they are R's lm, glm and clm. Terms are
-    named as lme4 names them. Of a run, the table is its judgements (margin, passed), or its stimuli where the
+    named as lme4 names them. For a run, the table is its judgements (margin, passed), or its stimuli if the
     response is a measure or `surprisal`; several runs are stacked, with a column `model`.
 
     \b

@@ -13,7 +13,7 @@ from felicity.cli.terminal import plain_text, print_json
 def generate(
     prompts: Annotated[list[str], typer.Argument(metavar="PROMPT...", help="A text to continue.")],
     model: ModelName = "smollm2",
-    tokens: Annotated[int, typer.Option(help="The most tokens to generate.")] = 50,
+    tokens: Annotated[int, typer.Option(help="Maximum number of tokens to generate.")] = 50,
     temperature: Annotated[
         float, typer.Option(help="0 always takes the most probable token; above 0, tokens are sampled.")
     ] = 0.0,

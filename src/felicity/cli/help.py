@@ -14,7 +14,7 @@ SECTIONS = (SCORE, STUDIES, STATISTICS, STIMULI, PEOPLE, RESULTS, SETUP)
 
 
 def _write_sections(formatter: Any, sections: dict[str, list[tuple[str, str]]], *, first: str) -> None:
-    """One definition list per heading, `first` at the top, the others as they come."""
+    """One definition list per heading, `first` at the top, the others in order of occurrence."""
     for heading in [first, *(name for name in sections if name != first)]:
         if sections.get(heading):
             with formatter.section(heading):

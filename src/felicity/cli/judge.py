@@ -77,7 +77,7 @@ def _score(lm: "Model", texts: list[str], context: str | None) -> tuple[list[dic
 
 
 def _find_errors(lm: "Model", texts: list[str], context: str | None, margin: float) -> list[float]:
-    """The possible numerical error of each sum; measured where the margin is close."""
+    """The possible numerical error of each sum; measured if the margin is close."""
     from felicity.run import build_prompts
 
     bound = lm.possible_error

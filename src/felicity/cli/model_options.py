@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 DATA, POLICY = "Columns and parts of the data", "Scoring policy"
 COMPUTE, SERVER = "Computing", "Served models"
-# How fast and how long a server is asked, and at which price.
+# Limits on the requests to a server, and its price.
 RATES = ("timeout", "patience", "requests_per_minute", "tokens_per_minute", "price_per_million")
 
 

@@ -93,8 +93,8 @@ def get(name: Name, json: Json = False, quiet: Quiet = False) -> None:
 def verify(json: Json = False) -> None:
     """Read every converted model in the cache again and compare it with what was stored.
 
-    A model that was changed since its last use is refused anyway; this also finds what a failing disk did.
-    The exit code is 2 where a file is damaged.
+    A model that was changed since its last use is refused anyway; this also finds damage by a failing disk.
+    The exit code is 2 if a file is damaged.
 
     \b
     Examples:

@@ -68,7 +68,8 @@ Tokenizer = Annotated[
     str | None, typer.Option(help="Local model with the server's tokenizer: a folder or name.")
 ]
 Revision = Annotated[
-    str | None, typer.Option(help="A name for the server's weights; scores of revisions are kept apart.")
+    str | None,
+    typer.Option(help="A name for the server's weights; scores of different revisions are kept separate."),
 ]
 Concurrency = Annotated[int | None, typer.Option(help="Simultaneous requests to the server.  [default: 8]")]
 Timeout = Annotated[float | None, typer.Option(help="Seconds for one request.  [default: 120]")]

@@ -1,4 +1,4 @@
-"""felicity plot: means with intervals of a table of one's own, by region and by factor."""
+"""felicity plot: means with intervals from your own table, by region and by factor."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +27,7 @@ def plot(
 ) -> None:
     """Draw means with 95% intervals, one line per combination of factors.
 
-    The interval is Student's t over the rows of a point. Where two factors of two levels are crossed within
+    The interval is Student's t over the rows of a point. If two factors of two levels are crossed within
     items, their interaction is printed: a difference of differences, with Cohen's d over items.
 
     \b

@@ -1,4 +1,4 @@
-"""Commands and studies of outside packages, added to `felicity` when they are asked for."""
+"""Commands and studies of outside packages, added to `felicity` when they are needed."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,8 +31,8 @@ PANELS = {"command": "Commands of other packages", "study": STUDIES_PANEL}
 def add_commands(app: typer.Typer, arguments: Sequence[str]) -> None:
     """Add to `app` what the arguments ask for.
 
-    Where they name one of felicity's own commands nothing is looked for; where they name another
-    package's, that package alone is loaded; `--help` loads all of them.
+    If they name one of felicity's own commands, no package is loaded; if they name another package's, only
+    that package is loaded; `--help` loads all of them.
     """
     own = _names(app)
     asked = next((text for text in arguments if not text.startswith("-")), None)

@@ -28,8 +28,10 @@ def power(
         int | None, typer.Option("-n", "--items", help="Number of items.  [default: the runs']")
     ] = None,
     goal: Annotated[float, typer.Option(help="The power to plan for.")] = 0.8,
-    alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
-    measure: Annotated[str | None, typer.Option(help="Of runs: judgements by this measure.")] = None,
+    alpha: Annotated[float, typer.Option(help="Significance level of the test.")] = 0.05,
+    measure: Annotated[
+        str | None, typer.Option(help="For runs: use their judgements by this measure.")
+    ] = None,
     figure: Annotated[Path | None, typer.Option(help="Draw the curve to a .svg or .png file.")] = None,
     json: Json = False,
 ) -> None:

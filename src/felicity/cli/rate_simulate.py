@@ -1,4 +1,4 @@
-"""felicity rate simulate: raters that do not exist, through the site that does."""
+"""felicity rate simulate: simulated raters go through the real site."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +18,7 @@ StudyFolder = Annotated[Path, typer.Argument(metavar="STUDY", help="Folder with 
 
 
 def need_web() -> None:
-    """Raises NotPossible where the libraries of the site are not installed."""
+    """Raises NotPossible if the libraries of the site are not installed."""
     try:
         import alembic  # noqa: F401
         import fastapi  # noqa: F401
@@ -116,7 +116,9 @@ def _simulate(study: "Study", population: "Population", folder: Path, *, quiet: 
     from felicity.web import RatingOptions, create_rating_site, running
 
     if folder.exists() and any(folder.iterdir()) and not (folder / SIMULATION_MARK).exists():
-        raise NotPossible(f"{folder} holds something else than a simulation; name another folder with -o.")
+        raise NotPossible(
+            f"{folder} contains something other than a simulation; name another folder with -o."
+        )
     with disk_errors(folder):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

@@ -25,7 +25,7 @@ def run(
         typer.Option(
             "--output",
             "-o",
-            help="Run folder; of several models, the folder of their runs.  [default: runs/DATASET-MODEL]",
+            help="Run folder; with several models, the folder of their runs.  [default: runs/DATASET-MODEL]",
         ),
     ] = None,
     measure: Annotated[
@@ -124,7 +124,7 @@ def run(
 
 
 def choose_folder(output: Path | None, name: str, model: str, *, several: bool) -> Path:
-    """Where the run of a model is kept: a folder of its own below --output where there are several."""
+    """The folder for the run of a model: with several models, one of its own below --output."""
     model = model.replace("/", "--")
     if output is None:
         return Path("runs") / f"{name}-{model}"

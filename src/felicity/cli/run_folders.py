@@ -58,7 +58,8 @@ def export(
 ) -> None:
     """Write every table of a run as CSV or JSON lines, tokens as one row per token.
 
-    Tokens come with their item, condition and text. Of a study, the tables of each run get a folder below.
+    Tokens come with their item, condition and text. For a study, the tables of each run are in a folder of
+    their own.
 
     \b
     Examples:

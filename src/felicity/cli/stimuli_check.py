@@ -70,7 +70,11 @@ def check(
     )
     missing = skipped_rules(Case(form=chosen, seen=Seen(), words=words))
     if missing:
-        err.print(f"Not checked, for want of WordNet: {', '.join(missing)}.", soft_wrap=True, markup=False)
+        err.print(
+            f"Not checked, because WordNet is not installed: {', '.join(missing)}.",
+            soft_wrap=True,
+            markup=False,
+        )
 
 
 @log_app.command()

@@ -46,7 +46,9 @@ class AskOptions:
     instruction: Annotated[str | None, typer.Option(help="What to ask for.  [default: the paper's]")] = None
     tokens: Annotated[int, typer.Option(min=1, help="Maximum number of tokens in an answer.")] = 100
     temperature: Annotated[float, typer.Option(help="Sampling temperature.")] = 0.64
-    top_p: Annotated[float, typer.Option(help="Sample from tokens with this much probability.")] = 1.0
+    top_p: Annotated[
+        float, typer.Option(help="Sample from the most probable tokens with this much probability in total.")
+    ] = 1.0
     samples: Annotated[int, typer.Option(min=1, help="Answers to each prompt.")] = 1
     seed: Annotated[int, typer.Option(min=0, help="Seed of the examples and of the sampling.")] = 0
 
@@ -167,7 +169,7 @@ def extend(
 def _read_seeds(dataset: str) -> "tuple[list[Pair], Form]":
     """The pairs to show as examples, and their form.
 
-    Raises BadInput where they have none that felicity knows.
+    Raises BadInput if they have none that felicity knows.
     """
     from felicity.core.errors import BadInput
     from felicity.stimuli import read_pairs
@@ -198,7 +200,7 @@ def _generator(lm: "Model", parameters: dict[str, Any]) -> Any:
 
 @contextmanager
 def waiting_for_answers() -> Iterator[Any]:
-    """Let an interrupt, or a polite kill, wait for the answer under way; a second one does not wait."""
+    """Let an interrupt or SIGTERM wait for the answer under way; a second one does not wait."""
     asked = False
 
     def note(_number: int, _frame: object) -> None:
@@ -223,7 +225,7 @@ def _tell_forecast(extension: "Extension", n: int, lm: "Model", price: float | N
 
     forecast = extension.forecast(n, count=count, price_per_million=price)
     cost = "" if forecast.cost is None else f", which cost {forecast.cost:,.4g}"
-    about = "" if forecast.exact else ", four characters a token"
+    about = "" if forecast.exact else ", at four characters per token"
     err.print(
         f"About {forecast.requests:,} more requests: {forecast.tokens_sent:,} tokens sent and at most "
         f"{forecast.tokens_received:,} written{about}{cost}.",

@@ -35,7 +35,7 @@ def pairs(
         ),
     ] = None,
     model: Annotated[
-        list[str] | None, typer.Option("--model", "-m", help="As --tokenizer.  [default: smollm2]")
+        list[str] | None, typer.Option("--model", "-m", help="Same as --tokenizer.  [default: smollm2]")
     ] = None,
     match: Annotated[
         list[str] | None,

@@ -1,4 +1,4 @@
-"""felicity stimuli repair: make the pairs of one's own set equally long."""
+"""felicity stimuli repair: make the pairs of your own set equally long."""
 
 from pathlib import Path
 from typing import Annotated

@@ -28,7 +28,7 @@ def review(
         float | None, typer.Option(help="Share of the pairs that a second reviewer reads.")
     ] = None,
     port: Annotated[int, typer.Option(help="Port of the page; 0 takes a free one.")] = 0,
-    summary: Annotated[bool, typer.Option("--summary", help="Only print where the review stands.")] = False,
+    summary: Annotated[bool, typer.Option("--summary", help="Only print the state of the review.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Review the proposed pairs: accept, reject with a reason, edit, undo.
@@ -71,7 +71,7 @@ def _review_here(queue: "Queue", reviewer: str) -> None:
     while True:
         shown = queue.show_next(reviewer)
         if shown is None:
-            out.print("Nothing waits for you.")
+            out.print("Nothing is waiting for you.")
             return
         _show(shown, len(queue.state.waiting))
         try:
@@ -91,7 +91,7 @@ def _show(shown: "Shown", waiting: int) -> None:
 
 
 def _carry_out(queue: "Queue", shown: "Shown", reviewer: str) -> bool:
-    """Carry out what a key says; False where it says quit, or nothing more is typed."""
+    """Carry out the command of a key; False for quit and at the end of the input."""
     try:
         return _apply_key(queue, shown, reviewer, input("> ").strip())
     except EOFError:

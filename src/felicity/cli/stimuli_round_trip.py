@@ -32,7 +32,7 @@ def round_trip(
     command: Annotated[
         str | None,
         typer.Option(
-            help="Translator: a command with {source} and {target}, a sentence per line in and out."
+            help="Translator: a command with {source} and {target}, one sentence per line in and out."
         ),
     ] = None,
     model: Annotated[

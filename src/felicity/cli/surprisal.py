@@ -39,7 +39,7 @@ def surprisal(
         int, typer.Option(min=0, help="With --by token: this many of the most probable alternatives.")
     ] = 0,
     spillover: Annotated[
-        int, typer.Option(min=0, help="Add the surprisal of this many units before each.")
+        int, typer.Option(min=0, help="Add the surprisal of this many preceding units.")
     ] = 0,
     boundary: Annotated[
         str, typer.Option(help="Words: corrected (for trailing white space) or plain.")
@@ -104,6 +104,6 @@ def _print(table: "pl.DataFrame", unit: str, *, corrected: bool) -> None:
         for row in table.head(SHOWN).to_dicts()
     ]
     print_rows(rows, right=numbers)
-    more = f"; {len(table) - SHOWN:,} rows more, write them to a file with -o" if len(table) > SHOWN else ""
+    more = f"; {len(table) - SHOWN:,} more rows, write them to a file with -o" if len(table) > SHOWN else ""
     how = ", corrected for trailing white space (--boundary plain sums the tokens)" if corrected else ""
     out.print(f"\nSurprisal in {unit}{how}{more}.", soft_wrap=True)

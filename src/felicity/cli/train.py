@@ -28,7 +28,7 @@ Words = Annotated[
 Folder = Annotated[Path, typer.Option("--output", "-o", help="Folder for the model and its checkpoints.")]
 WordCasing = Annotated[str, typer.Option(help="Casing: keep or lower.")]
 MinCount = Annotated[int, typer.Option(help="Rarer words become <unk>.")]
-Epochs = Annotated[int, typer.Option(help="The most epochs.")]
+Epochs = Annotated[int, typer.Option(help="Maximum number of epochs.")]
 Patience = Annotated[
     int, typer.Option(help="Epochs without a better validation perplexity before training ends.")
 ]
@@ -239,7 +239,7 @@ def tdlm(
     ] = 20,
     width: Annotated[int, typer.Option(help="Words that a filter spans.", rich_help_panel=TOPICS)] = 2,
     document: Annotated[
-        int, typer.Option(help="The most content words used of a document.", rich_help_panel=TOPICS)
+        int, typer.Option(help="Maximum number of content words used per document.", rich_help_panel=TOPICS)
     ] = 300,
     topic_dropout: Annotated[
         float, typer.Option(help="Share of the document dropped in training.", rich_help_panel=TOPICS)

@@ -23,9 +23,9 @@ PAIR = Contrast(name="pair", better="good", worse=("bad",))
 class Headline:
     """The number that a rule is reported by, and how it is read.
 
-    name: as in "Accuracy". chance: what guessing would give, if that is known. margin: what an item's
-    margin is in, or empty where margins are not shown. kind: `accuracy`, where an item is right or wrong,
-    or `concordance`, where an item has a share of others.
+    name: as in "Accuracy". chance: what guessing would give, if that is known. margin: the unit of an item's
+    margin, or empty if margins are not shown. kind: `accuracy` if an item is right or wrong, `concordance` if
+    its value is the share of other items that are ordered alike.
     """
 
     name: str = "Accuracy"

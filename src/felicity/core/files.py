@@ -65,7 +65,7 @@ def disk_errors(path: Path, action: str = "write") -> Iterator[None]:
 
 
 def _is_library_error(error: BaseException) -> bool:
-    """Whether an error may be another library's word for a failing disk; polars' panics are no Exception."""
+    """Whether an error may be a library's report of a failing disk; polars' panics are not Exceptions."""
     usual = isinstance(error, Exception) and not isinstance(error, FelicityError)
     return usual or type(error).__name__ == "PanicException"
 

@@ -38,13 +38,13 @@ def remember(kind: str, key: object, fact: dict[str, Any]) -> None:
 
 
 def _read(content: bytes, key: object) -> dict[str, Any] | None:
-    """The fact in a file's content; None where it is damaged, of an old layout, or of another key."""
+    """The fact in a file's content; None if it is damaged, of an old layout, or of another key."""
     digest, _, body = content.partition(b"\n")
-    # A flipped bit may leave the JSON readable and the number in it another one.
+    # A flipped bit may leave the JSON readable but change a number in it.
     if digest != _digest(body):
         return None
     kept = json.loads(body)
-    # The key is kept too, so that a file that was renamed is never believed.
+    # The key is kept too, so that a renamed file is never taken for another.
     if not isinstance(kept, dict) or kept.get("key") != json.loads(json.dumps(key)):
         return None
     fact = kept.get("fact")

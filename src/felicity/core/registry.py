@@ -54,7 +54,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def load(self, name: str) -> T:
         """The thing of that name, as `registry[name]` gives it.
 
-        Raises UnknownName, or BrokenPlugin where an outside package cannot provide it.
+        Raises UnknownName, or BrokenPlugin if an outside package cannot provide it.
         """
         points = self.outside.get(name, [])
         if len(points) + (name in self._things) > 1:

@@ -97,7 +97,7 @@ def list_datasets() -> list[dict[str, str]]:
 
 
 def _describe(name: str) -> dict[str, str]:
-    """A row of the list; of an outside package that is broken, what is wrong with it."""
+    """A row of the list; for a broken outside package, what is wrong with it."""
     try:
         entry = load_entries()[name]
     except BrokenPlugin as error:
@@ -196,7 +196,7 @@ def _read_entry(entry: Entry, rule: str | None, folder: Path | None, without: Co
 def take_frame(frame: Any, columns: Columns | None = None) -> Dataset:
     """Stimuli from a polars or pandas frame, read as a file of the same columns would be.
 
-    Raises BadInput if it is no frame, is empty, or cannot be used.
+    Raises BadInput if it is not a frame, is empty, or cannot be used.
     """
     if hasattr(frame, "to_dict") and not isinstance(frame, pl.DataFrame):
         frame = pl.DataFrame({str(name): list(cells) for name, cells in frame.to_dict("list").items()})
@@ -226,7 +226,7 @@ def _read_file(path: Path, columns: Columns) -> Dataset:
 
 
 def _take_table(table: Table, columns: Columns) -> Dataset:
-    """Ratings, n-tuples or pairs, told by the columns."""
+    """Ratings, n-tuples or pairs, recognized by their columns."""
     table = name_conditions(table, columns.factors)
     name, nothing = table.path.name, pl.DataFrame(schema=LEFT_OUT)
     if is_rated(table):

@@ -37,7 +37,7 @@ def read_cloze_table(rows: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tupl
     Where there are affirmatives and negatives, the target of the affirmatives is looked for, as negated
     sentences have no one target; else that of every condition.
 
-    Raises BadInput where a column is missing, a cell is empty, or an item has a condition twice.
+    Raises BadInput if a column is missing, a cell is empty, or an item has a condition twice.
     """
     refuse_other_columns(rows.columns, path)
     given = rows.with_columns(pl.col(name).cast(pl.String) for name in NEEDED)

@@ -104,7 +104,7 @@ def load_entries() -> Registry[Entry]:
 def read_entry(path: object) -> Entry:
     """The entry in a .toml file, which is what an outside package provides.
 
-    Raises TypeError, ValueError, KeyError or OSError for what is no such file.
+    Raises TypeError, ValueError, KeyError or OSError if it is not such a file.
     """
     if not isinstance(path, Path):
         raise TypeError(f"a dataset is the Path of its .toml entry, not {type(path).__name__}")

@@ -159,7 +159,7 @@ def name_conditions(table: Table, factors: Sequence[str]) -> Table:
     >>> name_conditions(table, ["ambiguity", "comma"]).rows[0]["condition"]
     'ambiguous, no'
 
-    Raises UnknownName for a factor that is no column, BadInput for an empty cell, or if the table has a
+    Raises UnknownName for a factor that is not a column, BadInput for an empty cell, or if the table has a
     column `condition` already.
     """
     if not factors:
@@ -220,7 +220,7 @@ def read_rated(table: Table, columns: Columns) -> pl.DataFrame:
     """Items of a table with the columns text and rating, and optionally context, condition, item.
 
     Raises BadInput naming the line of an empty text, a rating that is not a number, or a repeated item, and
-    where all ratings are the same.
+    if all ratings are the same.
     """
     texts = table.column("text", option="text")
     refuse_empty(table, "text", texts)
@@ -268,7 +268,7 @@ def _read_rating(cell: object, table: Table, line: int) -> float:
 
 
 def read_extras(table: Table, taken: Collection[str | None]) -> list[pl.Series]:
-    """Columns of a table without a meaning to felicity, such as frequency or list, unchanged.
+    """Columns that have no meaning to felicity, such as frequency or list, unchanged.
 
     Columns of numbers are numbers, all others text; columns of lists are left out.
     """

@@ -51,7 +51,7 @@ LISTS = {
 }
 # The families tried for a model type whose class is not in the lists or not named in the configuration.
 BY_TYPE = ("seq2seq", "masked", "causal")
-# How the class name of a model with its own code tells its family.
+# How the class name of a model with its own code shows its family.
 ENDINGS = {"ForCausalLM": "causal", "LMHeadModel": "causal", "ForMaskedLM": "masked"}
 # Policy fields that only some families use; for others they are reset to `auto`.
 USES = {
@@ -75,7 +75,7 @@ class OpenEngine(Protocol):
 
 
 class OpenNamed(Protocol):
-    """Makes an outside package's engine for `-m NAME:REST`; it is handed the REST."""
+    """Makes an outside package's engine for `-m NAME:REST`; it receives the REST."""
 
     def __call__(self, rest: str, *, policy: Policy, compute: Compute) -> Engine: ...
 
@@ -91,7 +91,7 @@ def as_opener(given: Any) -> OpenNamed:
     return opener
 
 
-# Engines of outside packages, by the name that stands before the colon.
+# Engines of outside packages, by the name before the colon.
 NAMED: Registry[OpenNamed] = Registry("engine", accept=as_opener)
 
 

@@ -24,7 +24,7 @@ Refusal = Literal["full", "paused", "expired", "withdrawn", "screened", "unknown
 
 
 class Refused(Exception):
-    """A rater who cannot go on, with the reason as the site will say it."""
+    """A rater who cannot go on, with the reason that the site will show."""
 
     def __init__(self, reason: Refusal) -> None:
         super().__init__(reason)
@@ -40,11 +40,11 @@ class Assigner:
     clock: Callable[[], float]
 
     def lock(self, connection: Connection) -> None:
-        """Lists are given out one at a time; SQLite's write transactions are so anyway."""
+        """Lists are given out one at a time; SQLite's write transactions are serial anyway."""
         connection.execute(sa.select(study_table.c.id).with_for_update())
 
     def refuse_if_closed(self, connection: Connection, *, test: bool) -> None:
-        """Raises Refused where nobody new is let in; test runs always are."""
+        """Raises Refused if nobody new is let in; test runs always are."""
         row = connection.execute(sa.select(study_table.c.paused, study_table.c.closed)).one()
         if not test and row.paused:
             raise Refused("paused")
@@ -76,7 +76,7 @@ class Assigner:
     ) -> None:
         """Insert a slot of the list with the fewest finished and live slots, at random among equals.
 
-        own: the slots that the rater has already. Raises Refused where no list is left for this rater.
+        own: the slots that the rater has already. Raises Refused if no list is left for this rater.
         """
         usable = self.usable(connection, own, test=test)
         if not usable:
@@ -112,7 +112,7 @@ class Assigner:
         return self.new_lease()
 
     def refuse_if_taken(self, connection: Connection, own: Any) -> None:
-        """Raises Refused where the list of a slot whose lease ran out is complete without it."""
+        """Raises Refused if the list of a slot whose lease ran out is complete without it."""
         if self.counts(connection, test=False)[own.list] >= self.study.design.quota:
             raise Refused("expired")
 

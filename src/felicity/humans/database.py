@@ -47,7 +47,7 @@ class Database:
     def write(self) -> Iterator[Connection]:
         """A transaction that is on the disk when the block ends.
 
-        Raises StorageFailed where it is not.
+        Raises StorageFailed if it is not.
         """
         if not self.sqlite:
             with self._connect() as connection:
@@ -101,7 +101,7 @@ class Database:
                 ) from error
 
     def close(self) -> None:
-        """Give up every connection."""
+        """Close every connection."""
         self.engine.dispose()
 
 
@@ -132,7 +132,7 @@ def _open(url: str) -> Engine:
 def _test_idle_connections(engine: Engine) -> None:
     """A connection that has not been used for a while may be broken, and is tried before it is used again.
 
-    The pool's own test before every use costs an answer three more round trips to the server.
+    The pool's own test before every use would cost every answer three more round trips to the server.
     """
 
     @sa.event.listens_for(engine, "checkin")

@@ -114,7 +114,7 @@ def export_tables(store: Store, *, tests: bool = False, unfinished: bool = False
     tests: test runs instead of real ones. unfinished: also the ratings of raters who did not finish or were
     set aside; the column `state` tells them apart.
 
-    Raises BadInput where the database is damaged.
+    Raises BadInput if the database is damaged.
     """
     study = store.study
     everything = read_answers(store)
@@ -335,7 +335,7 @@ def write_export(
 ) -> dict[str, pl.DataFrame]:
     """Write every table as .csv and .parquet, and codebook.md; gives the tables.
 
-    Raises FelicityError where the folder cannot be written.
+    Raises FelicityError if the folder cannot be written.
     """
     tables = export_tables(store, tests=tests, unfinished=unfinished)
     for name, frame in tables.items():

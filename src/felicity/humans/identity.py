@@ -32,7 +32,7 @@ class Keys:
 def load_keys(folder: Path) -> Keys:
     """The keys of a study, made at the first call and readable by its owner only.
 
-    Raises FelicityError where the folder cannot be written.
+    Raises FelicityError if the folder cannot be written.
     """
     path = folder / KEY_FILE
     if path.exists():
@@ -77,7 +77,7 @@ class PlatformIds:
     def add(self, key_hash: str, platform_id: str) -> None:
         """Keep an id for payment; on the disk when this returns.
 
-        Raises FelicityError where it cannot be written.
+        Raises FelicityError if it cannot be written.
         """
         with self._lock:
             if key_hash in self._known:

@@ -15,7 +15,7 @@ SOUND = "ok"
 def read_answers(store: "Store") -> Sequence[Any]:
     """Every answer of a study.
 
-    Raises BadInput where the database or an answer in it is damaged.
+    Raises BadInput if the database or an answer in it is damaged.
     """
     where = store.database.engine.url.render_as_string(hide_password=True)
     mend = "restore the database from a backup"

@@ -38,7 +38,7 @@ def build_lists(study: Study) -> list[StimulusList]:
     Latin: within each level of the between-participant factors, list r shows item i in condition
     (i + r) modulo the number of conditions; with `parts`, items are dealt out to that many lists.
 
-    Raises BadInput where an item lacks a condition that others have.
+    Raises BadInput if an item lacks a condition that others have.
     """
     targets = [stimulus for stimulus in study.stimuli if stimulus.role == "target"]
     shared = [stimulus.row for stimulus in study.stimuli if stimulus.role in ("filler", "check")]

@@ -1,7 +1,7 @@
 """Constrained random orders: no long runs of one condition, related items far enough apart.
 
 A randomised depth-first search over classes of interchangeable trials. It looks ahead by counting, so that
-most dead ends are seen before they are entered; where it runs through every order without success, the
+most dead ends are seen before they are entered; if it runs through every order without success, the
 constraints are proven infeasible, and nothing is ever relaxed.
 """
 
@@ -47,7 +47,7 @@ def find_order(
     *,
     before: Sequence[Labels] = (),
 ) -> list[int]:
-    """A random order of the trials, as places in the sequence given, after those that came `before`.
+    """A random order of the trials, as positions in the given sequence, after those that came `before`.
 
     Raises Infeasible.
     """
@@ -151,7 +151,7 @@ class _Search:
         return None
 
     def _candidates(self) -> list[Labels]:
-        """The classes that may come next, the best last; likelier where more of them are left."""
+        """The classes that may come next, the best last; likelier if more of them are left."""
         here = len(self.order)
         usable = [
             labels

@@ -1,4 +1,4 @@
-"""How a study is going: lists, raters, answer times and what looks wrong, without a word about who."""
+"""How a study is going: lists, raters, answer times and what looks wrong, without identifying anyone."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ FEWEST_FOR_FLAT = 8
 
 @dataclass(frozen=True)
 class Progress:
-    """One row per list and one per slot, with the totals; test runs are counted apart."""
+    """One row per list and one per slot, with the totals; test runs are counted separately."""
 
     lists: list[dict[str, Any]]
     raters: list[dict[str, Any]]

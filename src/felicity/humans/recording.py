@@ -72,7 +72,7 @@ class Recorder:
     def revise(
         self, connection: Connection, own: Any, steps: Sequence[Step], step: int, key: str, answer: Answer
     ) -> Outcome:
-        """Replace an earlier answer where the study allows it; a form sent before changes nothing."""
+        """Replace an earlier answer if the study allows it; a form sent before changes nothing."""
         where = sa.and_(answers.c.slot == own.id, answers.c.step == step)
         stored = connection.execute(sa.select(answers.c.key, answers.c.revised).where(where)).one_or_none()
         back = self.study.back and own.state == "live" and step < len(steps) and steps[step].kind == "trial"
@@ -87,7 +87,7 @@ class Recorder:
     def try_quiz(
         self, connection: Connection, own: Any, step: int, key: str, answer: Answer
     ) -> Outcome | None:
-        """Count a try; None where the rater may go on."""
+        """Count a try; None if the rater may go on."""
         where = sa.and_(answers.c.slot == own.id, answers.c.step == step)
         stored = connection.execute(sa.select(answers).where(where)).one_or_none()
         if stored is not None and stored.key == key:

@@ -99,7 +99,7 @@ def read_quiz(study: Study, form: Mapping[str, str]) -> Answer:
 
 
 def read_demographics(study: Study, form: Mapping[str, str]) -> dict[str, str]:
-    """What a rater tells about themselves; numbers are binned here, so that they are never stored.
+    """What a rater says about themselves; numbers are binned here, so that they are never stored.
 
     Raises Unanswered.
     """

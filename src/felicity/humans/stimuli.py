@@ -76,7 +76,7 @@ def read_stimuli(path: Path, task: Task, places: Sequence[str] = ()) -> tuple[St
     except csv.Error as error:
         raise BadInput(f"{path}, line {reader.line_num}: not a table ({error}).") from error
     if len(rows) < 2:
-        raise BadInput(f"{path} holds no stimuli; it should have a header and one row per stimulus.")
+        raise BadInput(f"{path} contains no stimuli; it should have a header and one row per stimulus.")
     header = [name.strip() for name in rows[0][1]]
     source = places[0].rpartition(", ")[0] if places else str(path)
     for name in ("item", "text"):

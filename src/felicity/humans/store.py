@@ -91,7 +91,7 @@ class Store:
         self._claim_database()
 
     def close(self) -> None:
-        """Give up the database."""
+        """Close the database."""
         self.database.close()
 
     def _claim_database(self) -> None:
@@ -222,7 +222,7 @@ class Store:
         )
 
     def steps(self, slot: str) -> tuple[Step, ...]:
-        """The steps of a slot; none where there is no such slot or its rater has withdrawn."""
+        """The steps of a slot; none if there is no such slot or its rater has withdrawn."""
         # Another thread may forget it at any moment.
         known = self._planned.get(slot)
         if known is not None:
@@ -268,7 +268,7 @@ class Store:
         key: the idempotency key of the form; the same key again changes nothing. shown: when the page was
         sent. A step behind the current one is left alone, unless the study allows going back.
 
-        Raises Refused where the slot is lost, StorageFailed where nothing was stored.
+        Raises Refused if the slot is lost, StorageFailed if nothing was stored.
         """
         with self.database.write() as connection:
             own = self._lock_slot(connection, rater, slot)
@@ -303,9 +303,9 @@ class Store:
             return connection.execute(query).scalar()
 
     def extend(self, rater: str) -> None:
-        """A sign of life: the lease of this rater's open slot runs anew.
+        """Renew the lease of this rater's open slot.
 
-        Raises Refused where the place was given to another.
+        Raises Refused if the place was given to another.
         """
         with self.database.write() as connection:
             own = self._lock_slot(connection, rater, self._slots(connection, rater)[-1].id)
@@ -345,7 +345,7 @@ class Store:
             self._planned.pop(slot, None)
 
     def pause(self, paused: bool) -> None:
-        """Let nobody new in, or again; who has begun may go on."""
+        """Let nobody new in, or again; whoever has begun may go on."""
         with self.database.write() as connection:
             connection.execute(sa.update(study_table).values(paused=paused))
 

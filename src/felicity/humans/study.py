@@ -41,7 +41,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Quiz:
-    """Questions about the instructions; who still fails after `tries` attempts is screened out."""
+    """Questions about the instructions; a rater who still fails after `tries` attempts is screened out."""
 
     title: str
     tries: int

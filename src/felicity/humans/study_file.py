@@ -1,4 +1,4 @@
-"""The study file: one TOML that holds everything a rater will read and everything the design needs.
+"""The study file: one TOML file that holds everything a rater will read and everything the design needs.
 
 It is read once, before launch; whatever is wrong with it is refused with file, line and field.
 """
@@ -119,7 +119,7 @@ class Reader:
         return value
 
     def optional(self, where: Where, *, least: int = 1) -> int | None:
-        """A whole number, or None where the field is absent."""
+        """A whole number, or None if the field is absent."""
         return self.whole(where, 0, least=least) if self.has(*where) else None
 
     def flag(self, where: Where, default: bool) -> bool:
@@ -184,7 +184,7 @@ def _stimuli_path(reader: Reader) -> Path:
     name = reader.text(("stimuli", "file"), "stimuli.csv")
     path = reader.document.path.parent / name
     if not path.is_file():
-        reader.document.fail(("stimuli", "file"), f"names {path}, which is not there")
+        reader.document.fail(("stimuli", "file"), f"names {path}, which does not exist")
     return path
 
 
@@ -284,7 +284,7 @@ def _bins(reader: Reader, where: Where) -> tuple[int, ...]:
     values = reader.document.get(where, list, "a list of whole numbers")
     whole = all(isinstance(value, int) and not isinstance(value, bool) for value in values)
     if not whole or not values or values != sorted(set(values)):
-        reader.document.fail(where, "should be whole numbers in rising order, as [18, 25, 35, 50]")
+        reader.document.fail(where, "should be whole numbers in ascending order, such as [18, 25, 35, 50]")
     return tuple(values)
 
 
@@ -295,7 +295,7 @@ def _design(reader: Reader, stimuli: tuple[Stimulus, ...]) -> Design:
         if name not in known:
             reader.document.fail(
                 ("design", "between"),
-                f"names '{name}', which is no column of the stimuli (columns: {', '.join(sorted(known))})",
+                f"names '{name}', which is not a column of the stimuli (columns: {', '.join(sorted(known))})",
             )
     lists = reader.choice(("design", "lists"), ("latin", "all", "column"), "latin")
     if lists == "column" and not any(stimulus.list_name for stimulus in stimuli):

@@ -88,7 +88,7 @@ def find_checksum(row: Mapping[str, Any]) -> str:
 
 
 def _check(context: Any) -> str | None:
-    """The checksum of the answer that is being written; None where only a part of it is."""
+    """The checksum of the answer that is being written; None if only a part of it is."""
     given = context.get_current_parameters()
     return find_checksum(given) if all(name in given for name in CHECKED) else None
 

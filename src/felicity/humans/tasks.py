@@ -1,7 +1,7 @@
 """What a rater is asked to do with a stimulus, and how an answer is read.
 
 Every task takes the fields of one submitted form and gives one `Answer`; what is missing or impossible
-is refused with the name of an interface string, so that the rater is told in the study's language.
+is refused with the name of an interface string, so that the message is in the study's language.
 """
 
 import json
@@ -116,7 +116,7 @@ def read_task(reader: "Reader") -> Task:
     points, labels = _scale(reader) if kind == "likert" else (0, ())
     options = reader.texts(("task", "options"))
     if kind == "binary" and len(options) != 2:
-        document.fail(("task", "options"), 'should be two texts, as ["yes", "no"]')
+        document.fail(("task", "options"), 'should be two texts, such as ["yes", "no"]')
     minimum = reader.whole(("task", "minimum"), 0, least=-1_000_000)
     maximum = reader.whole(("task", "maximum"), 100)
     if maximum <= minimum:

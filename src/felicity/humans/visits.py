@@ -1,8 +1,8 @@
 """Simulated raters on the site: each goes through the real pages, from the platform's link to the code.
 
-They read forms as a browser does, click twice, lose the connection and try again. Thousands of them share
-the processor with the server that they test, so that a request has to cost them little: they speak just the
-HTTP that the site speaks, and look for forms only.
+They read forms as a browser does, click twice, lose the connection and try again. Thousands of them share the
+processor with the server that they test, so that each request must be cheap: they know only the HTTP that the
+site uses, and read only forms.
 """
 
 import asyncio
@@ -189,7 +189,7 @@ class Reply:
 
 
 class Browser:
-    """A browser's part: keeps cookies and the connection, and tries again while the server is away."""
+    """What a rater needs of a browser: cookies, a connection, and retries while the server is away."""
 
     def __init__(self, url: str, *, patience: float) -> None:
         parts = urlsplit(url)
@@ -200,7 +200,7 @@ class Browser:
         self._writer: asyncio.StreamWriter | None = None
 
     def close(self) -> None:
-        """Give up the connection."""
+        """Close the connection."""
         if self._writer is not None:
             self._writer.close()
         self._reader = self._writer = None
@@ -222,7 +222,7 @@ class Browser:
     async def request(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Reply:
         """One request, sent again while the server is away or cannot store.
 
-        Raises TimeoutError where that lasts longer than the rater's patience.
+        Raises TimeoutError if that lasts longer than the rater's patience.
         """
         clock = asyncio.get_running_loop().time
         deadline = clock() + self.patience
@@ -287,7 +287,7 @@ def send_raters(
     seconds: float = math.inf,
     told: Progress | None = None,
 ) -> list[Visit]:
-    """Send raters through the site, so many at once; gives what became of each.
+    """Send raters through the site, `at_once` at a time; gives what became of each.
 
     patience: for how many seconds an unreachable server is tried again. think: seconds that a rater looks at
     a page. arrival: seconds within which the raters come, one after the other; 0 for all at once.

@@ -57,7 +57,7 @@ def _judge(labels: pl.DataFrame, valued: pl.DataFrame, contrast: Contrast) -> pl
     both = better.join(worse, on=["item", "measure"])
     measures = valued.select("measure").unique(maintain_order=True)
     higher, lower = pl.col("better") > pl.col("worse"), pl.col("better") < pl.col("worse")
-    # Two scores of minus infinity are level; their difference would be no number.
+    # Two scores of minus infinity are level; their difference would not be a number.
     level = pl.col("better") == pl.col("worse")
     margin = pl.when(level).then(0.0).otherwise(pl.col("better") - pl.col("worse"))
     return (

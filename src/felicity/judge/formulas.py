@@ -52,7 +52,7 @@ def _combine(part: Operation, left: float, right: float) -> float:
     if part.mark in ("+", "-"):
         total = left + right if part.mark == "+" else left - right
         if isnan(total):
-            raise BadInput("An infinite surprisal is taken from another, which gives no number.")
+            raise BadInput("An infinite surprisal is subtracted from another, which does not give a number.")
         return total
     if part.mark in ("<", ">") and left == right:
         return 0.0

@@ -174,7 +174,7 @@ def score_measures(
 def _compute(name: str, totals: Totals) -> np.ndarray:
     """The values of a measure.
 
-    Raises NotPossible where the measure does not give one number per sentence.
+    Raises NotPossible if the measure does not give one number per sentence.
     """
     value = MEASURES[name](totals)
     if value.shape != totals.lp.shape:

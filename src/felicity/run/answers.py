@@ -36,7 +36,7 @@ class Answers:
 
 
 def read_answers(paths: Sequence[Path], *, measure: str | None = None) -> Answers:
-    """Judgements of runs on the same items; of a single run, by each of its measures.
+    """Judgements of runs on the same items; for a single run, by each of its measures.
 
     Without `measure`, all runs are judged by the main measure of the first run that has one all share.
 
@@ -90,7 +90,7 @@ def name_runs(paths: Sequence[Path]) -> dict[str, Run]:
 
 
 def join_datasets(runs: Mapping[str, Run]) -> dict[str, list[Run]]:
-    """Runs by model: where each model has one run on each of several datasets, these are one answer sheet."""
+    """Runs by model: if each model has one run on each of several datasets, these are combined."""
     of: dict[str, list[Run]] = {}
     for run in runs.values():
         of.setdefault(str(run.manifest["model"].get("name")), []).append(run)
@@ -141,7 +141,7 @@ def judgements_by(run: Run, measure: str | None = None) -> pl.DataFrame:
 def analysis_table(paths: Sequence[Path], response: str, *, measure: str | None = None) -> pl.DataFrame:
     """The table of one or several runs that holds `response`, for a regression.
 
-    Judgements (one row per item) where they have that column, else stimuli (one row per condition) with
+    Judgements (one row per item) if they have that column, else stimuli (one row per condition) with
     their measures, `surprisal` in bits and every further column that the stimuli came with. Several runs
     are stacked, with a column `model`.
 
@@ -171,7 +171,7 @@ def _stack(tables: list[tuple[Run, pl.DataFrame]]) -> pl.DataFrame:
 
 
 def stimuli_table(run: Run) -> pl.DataFrame:
-    """One row per stimulus: its columns, each measure, and its surprisal in bits where lp is known."""
+    """One row per stimulus: its columns, each measure, and its surprisal in bits if lp is known."""
     wide = run["scores"].pivot("measure", index="request", values="value", aggregate_function="first")
     asked = run["requests"].select("request", "item", "condition")
     scored = asked.join(wide, on="request", maintain_order="left").drop("request")

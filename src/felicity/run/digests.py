@@ -1,6 +1,6 @@
 """Digests of the files that a run or a study was finished with, kept in its manifest or record.
 
-The digests stand beside a digest of the manifest itself, so that a change of either is noticed when the
+The digests are kept beside a digest of the manifest itself, so that a change of either is noticed when the
 folder is read.
 """
 
@@ -12,14 +12,15 @@ from felicity.core.files import disk_errors
 from felicity.core.ids import fingerprint, hash_file
 
 DIGESTS = "digests"
-# The digest of a manifest itself; in the record of a study it has another name, since one has a `digest`.
+# The digest of a manifest itself; in the record of a study it has another name, since some have a `digest`
+# already.
 OWN, OF_RECORD = "digest", "record_digest"
 
 
 def add_digests(
     content: Mapping[str, Any], folder: Path, names: Iterable[str], *, own: str = OWN
 ) -> dict[str, Any]:
-    """A record with the digests of the files of a folder that exist, and under `own` its own.
+    """A record with the digests of the files of a folder that exist, and its own under `own`.
 
     names: paths within the folder.
     """

@@ -115,7 +115,7 @@ def evaluate(
         raise BadInput(f"The model is {lm!r}; give a name, or a model opened with felicity.model().")
     counts = read_unigram(Path(unigram)) if unigram else None
     if isinstance(lm, str):
-        # Whatever is misspelt is said before a model is fetched.
+        # Whatever is misspelt is reported before a model is fetched.
         check_request(
             dataset, measures=measures, rule=rule, source=source, columns=columns, counted=counts is not None
         )
@@ -279,7 +279,7 @@ def _find_run(path: Path) -> Path:
 
 
 def find_headline(tables: Collection[str]) -> Headline:
-    """How the rule of a run is reported, told by the names of its tables, as in replayed and older runs."""
+    """How a run's rule is reported, recognized by the names of its tables, as in replayed and older runs."""
     if "correlations" in tables:
         return RULES["rating"].headline
     if "fillers" in tables:

@@ -71,7 +71,7 @@ class RunFolder:
         clear_leftovers(self.path)
 
     def refuse_links(self) -> None:
-        """Stop where an entry is a link out of the folder: nothing outside is read or written as the run's.
+        """Refuse an entry that links out of the folder: nothing outside is read or written as the run's.
 
         Raises BadInput.
         """
@@ -155,7 +155,7 @@ class RunFolder:
         """Write the manifest."""
         with replacing(self.path / MANIFEST) as part:
             text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-            # A name that is no valid Unicode becomes JSON's own escape.
+            # A name that is not valid Unicode becomes JSON's own escape.
             part.write_text(text, encoding="utf-8", errors="backslashreplace")
 
     def finish(self, manifest: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ class RunFolder:
         self.write_manifest(add_digests(whole, self.path, [self.file(name).name for name in ALL_TABLES]))
 
     def refuse_changed_manifest(self, manifest: dict[str, Any]) -> None:
-        """Stop before a run is taken up by a manifest that is not the one it finished with.
+        """Refuse to resume a run whose manifest is not the one it finished with.
 
         Raises BadInput.
         """
@@ -174,9 +174,9 @@ class RunFolder:
             )
 
     def refuse_altered(self, manifest: dict[str, Any]) -> None:
-        """Stop where the run is not finished, or its tables are not those it was finished with.
+        """Refuse a run that is not finished, or whose tables are not those it finished with.
 
-        Runs of older versions have no digests; of these only the end is looked for.
+        Runs of older versions have no digests; for these, only the end is checked.
 
         Raises BadInput naming the file.
         """
@@ -227,7 +227,7 @@ def read_record(folder: Path, *, check: bool = True) -> dict[str, Any]:
 
     check: refuse one that has changed since it was written; one that is not JSON is always refused.
 
-    Raises BadInput where there is none, or one that is refused.
+    Raises BadInput if there is none, or one that is refused.
     """
     path = folder / RECORD
     if not path.is_file():

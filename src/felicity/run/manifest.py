@@ -56,7 +56,7 @@ def digest_items(items: pl.DataFrame) -> str:
 
 
 def differs(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """What another run in a folder is of, in words; empty if it is the same run."""
+    """How another run in a folder differs, in words; empty if it is the same run."""
     for part, field in (("model", "key"), ("dataset", "digest")):
         before, after = old[part], new[part]
         if before.get("name") != after["name"]:

@@ -72,7 +72,7 @@ class Model:
 
     @cached_property
     def wide(self) -> "Model | None":
-        """The same model in float64, which tells the rounding errors of this one; None if it is too large.
+        """The same model in float64, which shows the rounding errors of this one; None if it is too large.
 
         Models of words, which sum few numbers, and served models have none.
         """
@@ -93,7 +93,7 @@ class Model:
     def measure_errors(self, prompts: pl.DataFrame) -> dict[str, float]:
         """By how many nats the sums of these prompts may be wrong: their distance from float64's.
 
-        Empty if there is no model in float64 to tell.
+        Empty if there is no model in float64 to compare with.
         """
         if self.wide is None or prompts.is_empty():
             return {}
@@ -106,7 +106,7 @@ class Model:
         return dict(tokens.select("request", total).iter_rows())
 
     def choose_precision(self, *, exact: bool) -> "Model":
-        """The model to carry a run out with: with `--dtype auto`, half precision where it pays.
+        """The model to carry a run out with: with `--dtype auto`, half precision where it saves time.
 
         exact: whether the run promises more than verdicts, for which only float32 will do.
         """
@@ -125,7 +125,7 @@ class Model:
 
     @cached_property
     def _half(self) -> "Model | None":
-        """The same model in half precision; this one is what its verdicts are settled with."""
+        """The same model in half precision; this one scores its close calls again."""
         if self._open_half is None:
             return None
         half = self._open_half()

@@ -5,7 +5,7 @@ sentences share at their beginning is computed once for both, so that its error 
 errors of the other tokens add up: a token's variance grows with its surprisal, so a margin is expected to
 shift in proportion to its `spread`, the root of the surprisals that its sentences do not share.
 
-How large the shifts are in units of the spread is measured on the run itself, apart for items with and
+How large the shifts are in units of the spread is measured on the run itself, separately for items with and
 without a common beginning. A random sample of the items is scored in both precisions, then the items most
 likely to turn, from the closest outwards. Each of them adds to what is known of the shifts. The largest are
 taken to have an exponential tail,
@@ -31,7 +31,7 @@ RISK = 0.05
 # The share of the shifts, the largest ones, that the tail is fitted to, and how sure its scale must be.
 TAIL_SHARE = 0.2
 CONFIDENCE = 0.95
-# With fewer shifts than this, nothing is said of a tail, and all its items are doubtful.
+# With fewer shifts than this, no tail is fitted, and all items are doubtful.
 TAIL_LEAST = 20
 # The random sample of each group: this share of its items, but at least so many.
 SAMPLE_SHARE = 0.03
@@ -44,7 +44,7 @@ STEP_SHARE = 0.02
 class Noise:
     """The possible error of each request's log-probability, in nats.
 
-    rough: of what was scored in the run's own precision, where `each` does not tell it by request. fine: of
+    rough: of what was scored in the run's own precision, unless `each` gives it by request. fine: of
     the requests in `exact`.
     """
 
@@ -54,7 +54,7 @@ class Noise:
     each: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, requests: pl.Series) -> np.ndarray:
-        """One number a request."""
+        """One number per request."""
         return np.array(
             [self.fine if name in self.exact else self.each.get(name, self.rough) for name in requests]
         )
@@ -62,7 +62,7 @@ class Noise:
 
 @dataclass(frozen=True, kw_only=True)
 class Rescored:
-    """What a run in half precision came to.
+    """The result of a run in half precision.
 
     noise: columns item and noise, the nats by which a sentence of each item not scored again may be off; a
     margin of two sentences is trusted beyond twice that. exact_items: those scored again. largest: the
@@ -148,10 +148,10 @@ def rescore_doubtful(
     """Score in float32 every item that could otherwise be judged differently.
 
     spreads: columns item, spread and group, one row per item. score_exactly: scores these items in float32;
-    it is told the round. least: the noise of float32, below which no bound is believed.
+    its second argument is the round. least: the noise of float32, below which no bound is set.
     """
     items = spreads["item"]
-    # With a noise of one nat, `error` tells how far one nat carries in each measure.
+    # With a noise of one nat, `error` is how far one nat moves each measure.
     rough = judge(items.clear(), noise=1.0).filter(pl.col("error") > 0).join(spreads, on="item")
     rough = rough.with_columns(
         (pl.col("margin").abs() / (pl.col("error") * pl.col("spread"))).alias("size")
@@ -220,7 +220,7 @@ def find_doubtful(
 def measure_shifts(rough: pl.DataFrame, exact: pl.DataFrame, known: pl.Series) -> pl.DataFrame:
     """Columns item, group, shift (nats of a sentence) and units (of the spread), for these items.
 
-    A pair of equal texts cannot move, and says nothing of the others.
+    A pair of equal texts cannot move, and says nothing about the others.
     """
     both = rough.filter(pl.col("item").is_in(known.implode())).join(
         exact.select("item", "measure", "rule", "margin"), on=["item", "measure", "rule"], suffix="_exact"

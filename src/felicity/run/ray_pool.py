@@ -169,8 +169,8 @@ class WorkerPool:
         ready, _ = ray.wait(list(self._under_way), timeout=None if busy else self.seconds)
         if not ready:
             raise FelicityError(
-                f"No worker of the cluster answered within {self.seconds:g} s; check with `ray status` if "
-                f"it has enough resources, or start fewer with --workers; {RESUME_HINT}."
+                f"No worker of the cluster answered within {self.seconds:g} s; check with `ray status` "
+                f"whether it has enough resources, or start fewer with --workers; {RESUME_HINT}."
             )
         worker, number = self._under_way.pop(ready[0])
         try:

@@ -116,7 +116,7 @@ class Rule:
 def as_rule(given: object) -> Rule:
     """What an entry point provides.
 
-    Raises TypeError for what is no rule.
+    Raises TypeError for anything else.
     """
     if not isinstance(given, Rule):
         raise TypeError(f"a judging rule is a felicity.run.Rule, not {type(given).__name__}")

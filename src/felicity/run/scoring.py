@@ -111,7 +111,7 @@ def continue_missing(
 def read_tokens(engine: Engine, store: ScoreStore, prompts: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Rows of TOKENS for every prompt, in order, some thousands at a time.
 
-    Stored rows that are damaged are scored again, and standard error is told.
+    Stored rows that are damaged are scored again, with a warning on standard error.
     """
     for part in prompts.iter_slices(READ_ROWS):
         keys = prompt_keys(part)

@@ -62,11 +62,11 @@ def rescore_close_calls(
 def measure_close_calls(
     lm: Model, folder: RunFolder, prompts: pl.DataFrame, case: Case, rule: Rule
 ) -> tuple[Noise, dict[str, Any]]:
-    """The possible error of every sentence in float32, and what the manifest says of it.
+    """The possible error of every sentence in float32, and what the manifest says about it.
 
     Items whose verdict an error of `lm.possible_error` per sentence could turn are scored again in float64,
-    the closest first, which tells the error of their sentences. Where such an error is almost as large as
-    was thought possible, larger ones are thought possible, and more items are measured.
+    the closest first, which gives the error of their sentences. If such an error is almost as large as was
+    assumed possible, a larger one is assumed, and more items are measured.
     """
     bound, each = lm.possible_error, dict[str, float]()
     while True:
@@ -148,7 +148,7 @@ def fix_pending(lm: Model, folder: RunFolder, prompts: pl.DataFrame, *, step: st
 
 
 def _read_begun(path: Path, prompts: pl.DataFrame) -> pl.DataFrame | None:
-    """The list of the run that stopped; a damaged one is done without, which costs no more than rounding."""
+    """The list of the run that stopped; a damaged one is ignored, which changes no more than rounding."""
     if not path.exists():
         return None
     try:

@@ -85,7 +85,7 @@ class ScoreStore:
     def __init__(self, path: Path | None, info: EngineInfo) -> None:
         """Open or create the cache at `path`; without a path it is in memory."""
         self.path = path
-        # Whether the user has been told of damaged rows.
+        # Whether the user has been warned about damaged rows.
         self.told_damage = False
         with self._errors():
             if path is not None:
@@ -190,7 +190,9 @@ class ScoreStore:
         ]
         above = (tokens["logprob"].list.max().fill_null(0.0) > ROUNDING).any()
         if above:
-            raise NotPossible("The model gave a log-probability above 0, which is none; nothing was stored.")
+            raise NotPossible(
+                "The model gave a log-probability above 0, which is impossible; nothing was stored."
+            )
         self._insert("score", rows)
 
     def read(self, requests: Sequence[str], keys: Sequence[bytes]) -> pl.DataFrame:
@@ -249,7 +251,7 @@ class ScoreStore:
     def _select(self, table: str, columns: str, keys: Sequence[bytes]) -> dict[bytes, tuple[Any, ...]]:
         """The stored columns by key.
 
-        Raises DamagedRows where a row is not what was stored.
+        Raises DamagedRows if a row is not what was stored.
         """
         found: dict[bytes, tuple[Any, ...]] = {}
         damaged: list[bytes] = []
@@ -304,7 +306,7 @@ def _checksum(row: Sequence[Any]) -> bytes:
     cells = [cell.encode() if isinstance(cell, str) else cell for cell in row]
     try:
         content = b"".join([repr(list(map(len, cells))).encode(), *cells])
-    except TypeError:  # damage has made a number of a cell
+    except TypeError:  # damage has turned a cell into a number
         return b""
     return hashlib.blake2b(content, digest_size=CHECKSUM_BYTES).digest()
 

@@ -1,4 +1,4 @@
-"""Surprisal of texts of one's own, by token, word, region or sentence, beside the columns they came with."""
+"""Surprisal of a user's own texts, by token, word, region or sentence, beside the columns they came with."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ def _is_almost(word: str, columns: Sequence[str]) -> bool:
 
 
 def take_lines(text: str, *, context: str | None = None, where: str = "the input") -> Texts:
-    """Sentences from running lines; empty lines are passed over.
+    """Sentences from running lines; empty lines are skipped.
 
     Raises BadInput if there is none.
     """
@@ -89,7 +89,7 @@ def measure_surprisal(
 
     The column `surprisal` is in `unit`. Words carry the trailing-whitespace correction unless `boundary`
     is 'plain'. Regions are parts of a text between separators, which are taken out before scoring.
-    rank, entropy, top: further columns, of tokens only. spillover: surprisal of so many units before.
+    rank, entropy, top: further columns, of tokens only. spillover: surprisal of this many preceding units.
 
     Raises UnknownName, BadInput, or NotPossible if the model gives log-probabilities only.
     """
@@ -117,7 +117,7 @@ def measure_surprisal(
 
 
 def check_units(by: str, unit: str, *, extras: bool, spillover: int, boundary: str) -> None:
-    """Check how texts are to be divided and what is asked for, before a model is opened.
+    """Check how texts are to be divided and what is requested, before a model is opened.
 
     Raises UnknownName, or NotPossible for what a unit of text does not have.
     """

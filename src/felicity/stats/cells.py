@@ -22,7 +22,7 @@ CELLS = {
 def filter_rows(frame: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
     """The rows where each COLUMN=VALUE holds.
 
-    Raises BadInput for another form and where no row is left, UnknownName for a column that is missing.
+    Raises BadInput for another form and if no row is left, UnknownName for a column that is missing.
     """
     for condition in conditions:
         name, sign, value = condition.partition("=")
@@ -80,7 +80,7 @@ def average_cells(
 
     The interval is Student's t over the rows of a cell; a cell of one row has none.
 
-    Raises UnknownName for a column that is missing, BadInput where `y` is not a number.
+    Raises UnknownName for a column that is missing, BadInput if `y` is not a number.
     """
     for name in (y, x, *by):
         if name not in frame.columns:

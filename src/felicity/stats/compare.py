@@ -1,4 +1,4 @@
-"""Comparisons of any number of models on the same items: a test per pair, with adjusted p-values."""
+"""Comparisons of any number of models on the same items: one test per pair, with adjusted p-values."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations

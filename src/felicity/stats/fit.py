@@ -1,4 +1,4 @@
-"""One door to all regressions: the family and the formula say which model is meant."""
+"""One entry point to all regressions: the family and the formula say which model is fitted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -174,7 +174,8 @@ def fit_model(
     ties: what a binomial model does with judgements of 0.5: 'drop' them, and say how many, or count them
         as 'wrong'.
 
-    Raises UnknownName for a family or link felicity has not, BadInput for data no model can be fitted to.
+    Raises UnknownName for a family or link that felicity does not have, BadInput for data no model can be
+    fitted to.
     """
     if family not in LINKS:
         raise UnknownName("family", str(family), LINKS)

@@ -236,7 +236,7 @@ def signed_rank(
     Pairs that do not differ are dropped (Wilcoxon 1945). p is exact up to 50 pairs without ties, else
     normal with the variance corrected for ties. effect is the matched-pairs rank-biserial correlation.
 
-    Raises BadInput for unequal lengths and where no pair differs.
+    Raises BadInput for unequal lengths and if no pair differs.
     """
     if alternative not in SIDES:
         raise UnknownName("alternative", str(alternative), SIDES)

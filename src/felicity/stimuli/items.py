@@ -1,6 +1,6 @@
 """Cloze pairs as they are kept: two sentences whose last word is the target.
 
-In memory a pair is two sentences; as items it is a row per sentence with its frame (`context_text`) and
+In memory a pair is two sentences; as items it is one row per sentence with its frame (`context_text`) and
 its target (`text`), which is what a cloze dataset looks like everywhere in felicity.
 """
 
@@ -54,7 +54,7 @@ def split_target(sentence: str) -> tuple[str, str]:
 def build_items(
     pairs: Iterable[Pair], conditions: Sequence[str], *, name: str, phenomenon: str
 ) -> pl.DataFrame:
-    """A row per sentence, with its frame and its target."""
+    """One row per sentence, with its frame and its target."""
     rows = []
     for pair in pairs:
         for condition, sentence in zip(conditions, pair.sentences, strict=True):
@@ -64,9 +64,9 @@ def build_items(
 
 
 def pair_items(items: pl.DataFrame) -> list[Pair]:
-    """Pairs of sentences out of items, by their id.
+    """Pairs of sentences from items, by their id.
 
-    Raises BadInput where an item does not have two sentences.
+    Raises BadInput if an item does not have two sentences.
     """
     pairs: list[Pair] = []
     whole = (
@@ -92,7 +92,7 @@ def check_items_file(path: Path) -> None:
 
 
 def write_items(items: pl.DataFrame, path: Path) -> None:
-    """Write items as the file's ending says; .txt is a sentence a line with a comma, as published.
+    """Write items as the file's ending says; .txt has one sentence per line, each with a comma, as published.
 
     Raises BadInput for another ending.
     """
@@ -111,7 +111,7 @@ def write_items(items: pl.DataFrame, path: Path) -> None:
 def read_pairs(path: Path) -> list[Pair]:
     """Pairs from a file: items as `write_items` writes them, or lines of sentences that come in pairs.
 
-    Raises BadInput where the file is something else.
+    Raises BadInput if the file is something else.
     """
     if path.suffix == ".txt":
         lines = [line for line in read_text(path).splitlines() if line.strip()]
@@ -124,9 +124,9 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 def read_items(path: Path) -> pl.DataFrame:
-    """Items out of a file of `write_items`.
+    """Items from a file that `write_items` wrote.
 
-    Raises BadInput where the file cannot be read or lacks a column.
+    Raises BadInput if the file cannot be read or lacks a column.
     """
     if path.suffix not in ENDINGS:
         raise BadInput(f"{path} ends in '{path.suffix}'; felicity reads {', '.join(ENDINGS)} here.")

@@ -1,7 +1,7 @@
-"""The review queue in the browser: a pair at a time, decided by key or by button.
+"""The review queue in the browser: one pair at a time, decided by key or by button.
 
 The page is for people on this machine, or behind a proxy of the researcher's; the link that the command
-prints carries a key. Who reviews types a name, which stands in the log.
+prints carries a key. A reviewer types a name, which is recorded in the log.
 """
 
 import secrets
@@ -57,13 +57,13 @@ def create_review_site(extension: Extension, queue: Queue, *, key: str) -> FastA
         Guard,
         limit=RateLimit(REQUESTS_PER_SECOND),
         secure=False,
-        refuse=lambda status: html("<p>Too many requests, or too large a one.</p>", status),
+        refuse=lambda status: html("<p>Too many requests, or a request that is too large.</p>", status),
     )
     return site
 
 
 def serve_review(extension: Extension, queue: Queue, *, port: int = 0, quiet: bool = False) -> None:
-    """Serve the queue until interrupted, then write the dataset out of the log."""
+    """Serve the queue until interrupted, then write the dataset from the log."""
     import sys
 
     key = secrets.token_urlsafe(16)
@@ -92,18 +92,18 @@ class _ReviewState:
         self.templates = make_templates()
 
     def admit(self, request: Request) -> str:
-        """The reviewer of a request; empty where no name was given yet.
+        """The reviewer of a request; empty if no name was given yet.
 
-        Raises HTTPException where the key is missing or wrong.
+        Raises HTTPException if the key is missing or wrong.
         """
         if not same_token(request.cookies.get(KEY, ""), self.key):
             raise HTTPException(403, "Open the link that `felicity stimuli review` printed.")
         return request.cookies.get(REVIEWER, "")[:LONGEST_NAME]
 
     def check(self, request: Request, form: Form) -> str:
-        """The reviewer who sent a form of ours.
+        """The reviewer who sent one of this site's forms.
 
-        Raises HTTPException where the form is not ours or has no name.
+        Raises HTTPException if the form is not from this site or has no name.
         """
         reviewer = self.admit(request)
         if not same_token(form.get("token", ""), self.key) or not reviewer:

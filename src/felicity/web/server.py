@@ -35,7 +35,7 @@ def serve(
     make: builds the site; called in each worker, which shares nothing with the others but the address.
     proxy: address of the reverse proxy whose X-Forwarded headers are believed.
 
-    Raises NotPossible where the port is taken, BadInput where there is no such port.
+    Raises NotPossible if the port is taken, BadInput if there is no such port.
     """
     listening = _listen(host, port)
     _allow_connections()

@@ -114,7 +114,7 @@ def _declared_size(scope: Scope) -> int:
 
 
 async def _read_body(receive: Receive) -> bytes | None:
-    """The whole body, or None where it is larger than allowed, whatever its header said."""
+    """The whole body, or None if it is larger than allowed, whatever its header said."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -172,7 +172,7 @@ def make_templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        # The files do not change while the server runs; looking at each of them costs every page.
+        # The files do not change while the server runs; checking each of them would slow every page down.
         auto_reload=False,
     )
     environment.globals["version"] = _static_version()
@@ -189,7 +189,7 @@ def _static_version() -> str:
 
 
 def same_token(given: str, expected: str) -> bool:
-    """Compare a token without telling by time how much of it is right."""
+    """Compare a token in constant time, so that timing does not show how much of it is right."""
     return hmac.compare_digest(given.encode(), expected.encode())
 
 

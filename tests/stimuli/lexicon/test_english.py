@@ -93,7 +93,7 @@ def test_a_row_with_a_missing_cell_is_refused_with_its_line(copy: Path) -> None:
 def test_a_word_that_stands_twice_is_refused_with_its_line(copy: Path) -> None:
     names = copy / "names.tsv"
     names.write_text(names.read_text() + "Alice\tf\n")
-    with pytest.raises(BadInput, match="'Alice' stands already on line 2"):
+    with pytest.raises(BadInput, match="'Alice' is already on line 2"):
         read_lexicon(copy)
 
 

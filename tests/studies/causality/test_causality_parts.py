@@ -84,7 +84,7 @@ def test_another_language_needs_a_template_and_pronouns(tmp_path: Path) -> None:
     [
         ({"template": '"{subject} {verb} {connective}"'}, "has no {object}"),
         ({"verbs": '"nouns.csv"'}, "no column 'verb'"),
-        ({"nouns": '"none.csv"'}, "which is not there"),
+        ({"nouns": '"none.csv"'}, "which does not exist"),
         ({"verb": '"verbs.csv"'}, "verb"),
     ],
 )

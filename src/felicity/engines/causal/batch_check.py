@@ -1,4 +1,4 @@
-"""Whether a padded batch gives a model's own numbers, and how texts are batched where it does not.
+"""Whether a padded batch gives a model's own numbers, and how texts are batched if it does not.
 
 Most causal models do not see the padding on the right. A few do (CPM-Ant, ProphetNet), and a few turn their
 positions by the length of the longest text of a batch (longrope). Those texts are read one by one.
@@ -38,7 +38,7 @@ def agrees_in_batches(model: Any, tokenizer: Any, *, window: int, dtype: str) ->
 def find_rope_limit(config: Any) -> int | None:
     """The longest text that may share a batch, where the longest of a batch decides the positions of all.
 
-    0 where the configuration does not say up to which length positions are alike; None where they always are.
+    0 if the configuration does not say up to which length positions are alike; None if they always are.
     """
     if not any(name in rotation for rotation in find_rope_types(config) for name in LENGTH_DEPENDENT_ROPE):
         return None

@@ -116,7 +116,7 @@ class CausalEngine:
             load_own=partial(self._load, True) if self._llama else None,
         )
         if found.tree and isinstance(found.tree.model, Llama):
-            # One copy of the weights is enough until something else than scores is asked for.
+            # One copy of the weights is enough until something other than scores is requested.
             del self.model
         return found
 
@@ -223,7 +223,7 @@ class CausalEngine:
 
     @cached_property
     def _batch_limit(self) -> int | None:
-        """The longest text that is read in a padded batch; None where all are, 0 where none is."""
+        """The longest text that is read in a padded batch; None if all are, 0 if none is."""
         window, dtype = self.encoder.window, self._compute.dtype
         if not agrees_in_batches(self.model, self.encoder.tokenizer, window=window, dtype=dtype):
             return 0

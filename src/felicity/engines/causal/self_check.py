@@ -68,7 +68,7 @@ def fuse_activations(model: Any) -> Callable[[], None]:
 class Check:
     """How a model will be scored: `tree` if the trie works for it, and the reason.
 
-    The model of the tree is transformers', or felicity's own forward pass where that was found equal.
+    The model of the tree is transformers', or felicity's own forward pass if that was found equal.
     """
 
     tree: TreeModel | None

@@ -1,6 +1,6 @@
 """Sequences as a token trie, and the trie split into spans that are each computed in one or more passes.
 
-A span is a run of nodes in preorder. Its nodes need nothing else but the path from the root to its first
+A span is a run of nodes in preorder. Its nodes need only the path from the root to its first
 node, its trunk: any ancestor outside the span is also an ancestor of the span's first node. Each span
 recomputes its trunk, so spans can be computed in any order, or some of them alone, with the same numbers.
 Spans are split where the trunk is short.

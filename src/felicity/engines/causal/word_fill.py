@@ -30,8 +30,8 @@ def fill_words(
 ) -> pl.DataFrame:
     """Rows of FILLERS: the k likeliest words after each frame's beginning.
 
-    `predict` gives nats over the vocabulary, a row per history of word ids. Marks of beginning and end and
-    the unknown word are no words; those that are likelier than a filler are counted as dropped.
+    `predict` gives nats over the vocabulary, one row per history of word ids. Marks of beginning and end and
+    the unknown word are not words; those that are likelier than a filler are counted as dropped.
     """
     parsed = [parse_left_frame(text, name=name) for text in frames]
     histories = [np.array(encode_prompt(encoder, frame.before.rstrip(), name=name)) for frame in parsed]

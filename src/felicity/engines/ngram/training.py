@@ -114,7 +114,7 @@ def _report(
 
 
 def compare_perplexity(text: WordCorpus, held: WordCorpus, *, order: int) -> float:
-    """The perplexity on `held` of an n-gram model of `text`, to set another model's beside.
+    """The perplexity on `held` of an n-gram model of `text`, to compare another model's with.
 
     Raises FelicityError if the order is too high, BadInput if no line is long enough for an n-gram of it.
     """

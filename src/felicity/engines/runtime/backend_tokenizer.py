@@ -3,7 +3,7 @@
 Importing transformers takes longer than scoring two sentences, and a run whose scores are all in the cache
 needs no more than token ids and offsets. When transformers first loads a tokenizer, its backend and the
 names of its special tokens are remembered in the cache; from then on they are loaded with `tokenizers`.
-Whatever else is asked of the tokenizer is passed on to the one of transformers.
+Any other call is passed on to transformers' tokenizer.
 """
 
 from collections.abc import Callable, Sequence
@@ -86,7 +86,7 @@ class BackendTokenizer:
         return int(self.backend_tokenizer.get_vocab_size(with_added_tokens=True))
 
     def __call__(self, texts: str | Sequence[str], *rest: Any, **options: Any) -> Any:
-        """Token ids, and what else is asked for, as the tokenizer of transformers gives them."""
+        """Token ids, and what else is requested, as transformers' tokenizer gives them."""
         if rest or not options.keys() <= UNDERSTOOD:
             return self.whole(texts, *rest, **options)
         if isinstance(texts, str):
@@ -114,7 +114,7 @@ class BackendTokenizer:
         return Encodings(encodings, columns)
 
     def get_vocab(self) -> dict[str, int]:
-        """Ids of all tokens, added ones among them."""
+        """Ids of all tokens, including added ones."""
         return dict(self.backend_tokenizer.get_vocab(with_added_tokens=True))
 
     def get_added_vocab(self) -> dict[str, int]:

@@ -171,7 +171,7 @@ def read_quota(path: Path) -> int | None:
 
 
 def measure_speedup(dtype: str, device: str, *, isa: str | None = None) -> float | None:
-    """How many times as fast as float32's the products in `dtype` are here; None where they do not run.
+    """How many times as fast as float32's the products in `dtype` are here; None if they do not run.
 
     It is measured once per machine and then remembered.
     """
@@ -205,7 +205,7 @@ class DtypeChoice:
     """Which dtype a run computes in, and why.
 
     asked: what the user gave. taken: what is used. speedup: how many times as fast as float32's its products
-    are on this machine, where that was measured.
+    are on this machine, if that was measured.
     """
 
     asked: str
@@ -224,9 +224,9 @@ class DtypeChoice:
 
 
 def choose_dtype(asked: str, device: str) -> DtypeChoice:
-    """What `auto` means on this machine: half precision where it pays; any other dtype means itself.
+    """What `auto` means on this machine: half precision where it saves time; any other dtype means itself.
 
-    Raises UnknownName for another dtype, NotPossible where the one asked for cannot be had.
+    Raises UnknownName for another dtype, NotPossible if the requested one is not available.
     """
     if asked not in (*DTYPES, "auto"):
         raise UnknownName("dtype", asked, (*DTYPES, "auto"))

@@ -94,7 +94,7 @@ def refuse_long_prompts(
 def find_limits(rows: Sequence[Sized], sampling: Sampling, *, continues: bool) -> list[int]:
     """The most new tokens of each row.
 
-    Raises BadInput where a prompt alone has as many tokens as prompt and continuation may have.
+    Raises BadInput if a prompt alone has as many tokens as prompt and continuation may have.
     """
     if sampling.whole is None or not continues:
         return [sampling.tokens] * len(rows)

@@ -62,7 +62,7 @@ def quiet_transformers(name: str, part: str) -> Iterator[None]:
 
 
 def load_tokenizer(folder: Path, *, name: str) -> Any:
-    """The tokenizer in `folder`; without transformers where that has loaded it before."""
+    """The tokenizer in `folder`; without transformers if that has loaded it before."""
     whole = partial(_load_whole_tokenizer, folder, name)
     known = recall_tokenizer(folder, whole)
     if known is not None:

@@ -27,7 +27,7 @@ KEY_REFUSED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 UNREADABLE_TRIES = 8
 SAID_CHARACTERS = 200
 MESSAGE_CHARACTERS = 20_000
-# So many letters of a key in a row are no coincidence.
+# This many letters of a key in a row are not a coincidence.
 PIECE = 6
 RESUME_HINT = "finished scores are saved, and the same command resumes from there"
 

@@ -106,7 +106,7 @@ def generate_texts(
     """Rows of CONTINUATIONS; each is a request with its own seed, so that none depends on another.
 
     Raises NotPossible for what the protocol does not have: beams, or a limit that counts the prompt's tokens
-    where its tokenizer is not here.
+    if its tokenizer is not here.
     """
     if sampling.beams > 1:
         raise NotPossible(f"The server of '{connection.model}' has no beam search; leave the beams out.")

@@ -143,7 +143,7 @@ def describe_server(connection: Connection, name: str) -> Server:
 
 
 def _count(value: Any) -> int | None:
-    """A number of tokens, where a server told one."""
+    """A number of tokens, if the server gave one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 

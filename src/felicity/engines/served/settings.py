@@ -31,7 +31,7 @@ class Serving:
 
     url: the address that ends in /v1; if empty, `$FELICITY_URL` or `$OPENAI_BASE_URL`.
     tokenizer: a local model with the server's tokenizer; without one the server is queried.
-    revision: a name for the weights; servers give none, and scores of two revisions are kept apart.
+    revision: a name for the weights; servers give none, and scores of two revisions are kept separate.
     concurrency: simultaneous requests. timeout: seconds for one request.
     patience: seconds to keep retrying a request, from its first failure.
     backoff: seconds before the first retry; doubled each time.

@@ -43,7 +43,7 @@ def split_sentences(text: str) -> list[str]:
 class Rows:
     """Tokens of several texts, flat. Spans are characters; `word` numbers a text's words, if requested.
 
-    own: which tokens are the text's and not its context's, where this is known from the start.
+    own: which tokens are the text's and not its context's, if this is known from the start.
     """
 
     ids: np.ndarray

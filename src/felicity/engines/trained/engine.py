@@ -188,12 +188,12 @@ class TrainedEngine:
                 yield mark_boundaries(tokens, extras)
 
     def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
-        """Rows of FILLERS: the k likeliest words after what stands before each frame's blank."""
+        """Rows of FILLERS: the k most probable words after the text before each frame's blank."""
         predict = partial(predict_next, self.model)
         return fill_words(self.encoder, frames, k=k, name=self._source.name, predict=predict)
 
     def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
-        """Rows of CANDIDATES: log p(candidate | what stands before the blank)."""
+        """Rows of CANDIDATES: log p(candidate | the text before the blank)."""
         return score_next(self, frames, candidates, unknown=UNKNOWN, name=self._source.name)
 
     def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:

@@ -182,7 +182,7 @@ class _Known:
 
 
 def build_word_encoder(tokenizer: WordTokenizer, policy: Policy, *, name: str) -> Encoder:
-    """The words of a model under the policy, with `unknown` resolved; the window has no end."""
+    """The words of a model under the policy, with `unknown` resolved; the window is unlimited."""
     resolved = policy.replace(unknown="score") if policy.unknown == "auto" else policy
     return Encoder.build(tokenizer, resolved, window=sys.maxsize, name=name)
 

@@ -62,7 +62,7 @@ def _refuse_separation(hits: Vector, trials: Vector, x: Vector, names: tuple[str
 
 
 def refuse_ordinal_separation(codes: Codes, n_levels: int, x: Vector, names: tuple[str, ...]) -> None:
-    """Refuse ordered answers of which a predictor tells low from high without exception.
+    """Refuse ordered answers that a predictor separates perfectly into low and high.
 
     Raises BadInput naming the predictor.
     """
@@ -134,7 +134,7 @@ def fit_glmm(
 
 
 def merge_rows(table: pl.DataFrame, formula: Formula, hits: Vector, trials: Vector) -> Cells:
-    """Counts per distinct combination of the predictors, where the formula allows merging."""
+    """Counts per distinct combination of the predictors, if the formula allows merging."""
     nodes = [node for side in formula.sides for atom in parse_terms(side) for node in walk(atom.node)]
     names = {column_name(node.text) for node in nodes if isinstance(node, Name)}
     names |= {name for term in formula.random for name in term.group}

@@ -1,7 +1,7 @@
 """Design matrices by formulaic, with R's names for their columns.
 
 A factor is coded by treatment unless the formula or `contrasts` says otherwise: `C(cond, Sum)` in the
-formula, or `contrasts={"cond": "sum"}`, or numbers of one's own, `{"cond": {"a": -0.5, "b": 0.5}}`.
+formula, or `contrasts={"cond": "sum"}`, or your own numbers, `{"cond": {"a": -0.5, "b": 0.5}}`.
 """
 
 import re

@@ -165,7 +165,7 @@ class CumulativeResponse:
 
     @property
     def is_far(self) -> bool:
-        """Whether the regression without random effects went so far that separation must be looked for."""
+        """Whether the regression without random effects went so far that separation must be checked for."""
         span = float(np.ptp(self.basis @ self.start[self.n_thresholds :]))
         return bool(span > FAR * self.link.variance**0.5)
 

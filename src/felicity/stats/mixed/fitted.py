@@ -99,7 +99,7 @@ def nakagawa_r2(
 ) -> tuple[float, float]:
     """Marginal and conditional R² from the linear predictor of the fixed effects.
 
-    sigma: the residual's, None where `latent` is its variance on the scale of the link.
+    sigma: the residual's, None if `latent` is its variance on the scale of the link.
     weights: how many rows each value stands for.
     """
     of_fixed = _variance(fixed, weights)
@@ -129,7 +129,7 @@ class FittedModel:
     modes: group, level, term, value: the conditional modes of the random effects.
     thresholds: term ('1|2'), estimate, se, of a cumulative model; None for others.
     criterion: REML criterion, or -2 log likelihood.
-    notes: what a reader must know of this fit, one sentence each.
+    notes: what a reader must know about this fit, one sentence each.
     theta: relative covariance parameters in the order of `frame.effects`, on its columns' scaling.
     vcov: covariance of the fixed effects; vcov_theta: of (theta, sigma) or (theta,), may be singular.
     """
@@ -246,7 +246,7 @@ def assemble_fit(
 
 
 def _fit_notes(singular: bool, slope: float) -> tuple[str, ...]:
-    """What a reader must know of a fit."""
+    """What a reader must know about a fit."""
     notes = []
     if singular:
         notes.append("The fit is singular: a variance is 0 or a correlation 1; simplify the random part.")
@@ -256,7 +256,7 @@ def _fit_notes(singular: bool, slope: float) -> tuple[str, ...]:
 
 
 def finite(value: Any) -> Any:
-    """A JSON-ready value with null in the place of NaN and infinity, which JSON has not."""
+    """A JSON-ready value with null in place of NaN and infinity, which JSON does not have."""
     if isinstance(value, dict):
         return {key: finite(entry) for key, entry in value.items()}
     if isinstance(value, list):

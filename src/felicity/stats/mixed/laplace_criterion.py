@@ -153,7 +153,7 @@ class LaplaceCriterion:
         )
 
     def _start_modes(self, rows: RowsAt, factors: list[Vector]) -> tuple[Vector, Vector]:
-        """The last modes, or zero where those are worse."""
+        """The last modes, or zero if those are worse."""
         pieces, start = [], 0
         for block, factor in zip(self.effects.blocks, factors, strict=True):
             own = self._u[start : start + block.size].reshape(-1, block.width)

@@ -164,7 +164,7 @@ def _random_effects(
         if not names:
             raise BadInput(f"The random term {terms[i]} has no effects; write (1 | {terms[i].group_name}).")
         codes, levels = groups[i]
-        # Counts may have one row a level: an observation-level effect, and no mistake.
+        # Counts may have one row per level: an observation-level effect, and no mistake.
         if residual and z.shape[1] * len(levels) >= len(z):
             raise BadInput(
                 f"The random term {terms[i]} has {z.shape[1] * len(levels)} effects for {len(z)} rows, "

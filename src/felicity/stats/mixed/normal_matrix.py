@@ -24,7 +24,7 @@ STEP = 1e-5
 
 @dataclass(frozen=True)
 class CrossProducts:
-    """Z'WZ in the parts that elimination uses; `c12` and `c22` are sparse where that pays."""
+    """Z'WZ in the parts that elimination uses; `c12` and `c22` are sparse where that is faster."""
 
     d11: Vector
     c12: Matrix
@@ -272,7 +272,7 @@ def _difference_slopes(a: Elimination) -> list[Vector]:
 
 
 def leverages(a: Elimination) -> Vector:
-    """Diagonal of ZΛA⁻¹Λ'Z', one value a row: relative variance of each row's random part."""
+    """Diagonal of ZΛA⁻¹Λ'Z', one value per row: relative variance of each row's random part."""
     first = a.effects.first
     own = a.middle
     if a.effects.rest:

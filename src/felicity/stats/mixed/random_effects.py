@@ -110,7 +110,7 @@ class RandomEffects:
         return np.array([block.scale[i] for block in self.blocks for i, _ in block.positions])
 
     def factors(self, theta: Vector) -> list[Vector]:
-        """Relative covariance factors, one a block."""
+        """Relative covariance factors, one per block."""
         parts = zip(self.blocks, self.theta_slices, strict=True)
         return [block.factor(theta[part]) for block, part in parts]
 

@@ -1,9 +1,9 @@
 """Small sets made larger by a language model: ask, store, parse, check, queue for people.
 
-A folder holds the whole of it: `task.json` (what is asked), `sent.jsonl` (every request, noted before it is
+A folder holds everything: `task.json` (what is asked), `sent.jsonl` (every request, noted before it is
 sent), `answers.jsonl` (every raw answer),
 `log.jsonl` (what became of every sentence, and every decision after that). The work stops when enough
-pairs wait for people, or when too few new ones come; begun again it goes on, and asks nothing twice.
+pairs wait for people, or when too few new ones come; started again, it resumes and sends no request twice.
 """
 
 import json
@@ -82,7 +82,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an extension came to: requests stored and now asked, pairs queued, and why it stopped.
+    """The result of an extension: requests stored and now asked, pairs queued, and why it stopped.
 
     repeated: requests that were sent again since the folder was begun, because a process was killed with
     them under way.
@@ -97,7 +97,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is still to be asked for, roughly; tokens as the model counts them where `exact`."""
+    """An estimate of what is still to be requested; tokens are the model's own if `exact`."""
 
     requests: int
     tokens_sent: int
@@ -115,16 +115,16 @@ class Extension:
         self.log = Log(folder / LOG)
 
     def begin(self, task: Task) -> None:
-        """Write down the task, or find that it is the one the folder was begun with.
+        """Record the task, or check that it is the one the folder was begun with.
 
-        Raises BadInput where the folder holds another task.
+        Raises BadInput if the folder holds another task.
         """
         if (self.folder / TASK).exists():
             old, new = asdict(self.task()), asdict(task)
             changed = [name for name in new if old[name] != new[name]]
             if changed:
                 raise BadInput(
-                    f"{self.folder} was begun with another {changed[0]}; take that again, or another folder."
+                    f"{self.folder} was begun with another {changed[0]}; use that one, or another folder."
                 )
             return
         with disk_errors(self.folder):
@@ -136,11 +136,11 @@ class Extension:
     def task(self) -> Task:
         """The task the folder was begun with.
 
-        Raises BadInput where the folder holds none.
+        Raises BadInput if the folder holds none.
         """
         path = self.folder / TASK
         if not path.exists():
-            raise BadInput(f"{self.folder} is no extension; make one with `felicity stimuli extend`.")
+            raise BadInput(f"{self.folder} is not an extension; make one with `felicity stimuli extend`.")
         try:
             kept = json.loads(read_text(path))
             digest = kept.pop(DIGEST, None)
@@ -153,11 +153,11 @@ class Extension:
         return task
 
     def state(self) -> State:
-        """Where the review of the folder stands: a replay of its log."""
+        """The state of the folder's review: a replay of its log."""
         return replay(self.log.read())
 
     def write_dataset(self) -> int:
-        """Write `dataset.parquet` and `rejections.csv` out of the log alone; gives the number of pairs."""
+        """Write `dataset.parquet` and `rejections.csv` from the log alone; gives the number of pairs."""
         task, state = self.task(), self.state()
         form = FORMS[task.form]
         items = build_items(
@@ -181,11 +181,11 @@ class Extension:
     ) -> Outcome:
         """Ask until a limit is reached; what is stored already is read, not asked for again.
 
-        `stop_now` is asked between requests, so that an interrupt can wait for the answer under way.
-        `starter` is the process that the user sees, if it is not this one. Where that of an earlier call
-        was killed, the answer that the earlier call still waits for is waited for here too.
+        `stop_now` is called between requests, so that an interrupt can wait for the answer under way.
+        `starter` is the process that the user sees, if it is not this one. If that of an earlier call was
+        killed, the answer that the earlier call still awaits is awaited here too.
 
-        Raises NotPossible where another process is at work in the folder.
+        Raises NotPossible if another process is at work in the folder.
         """
         lock = FileLock(str(self.folder / ".lock"))
         while True:
@@ -252,7 +252,7 @@ class Extension:
     ) -> Forecast:
         """Requests and tokens until `n` pairs pass the rules, by the yield so far or GPT-3's.
 
-        `count` gives the tokens of a text, or None where only the server knows; characters are counted then.
+        `count` gives the tokens of a text, or None if only the server knows; characters are counted then.
         """
         task, stored = self.task(), self.transcript.read()
         most = int(task.parameters.get("tokens", 100)) * int(task.parameters.get("samples", 1))
@@ -293,10 +293,10 @@ class Sorter:
                 self._logged[event["request"]] = self._logged.get(event["request"], 0) + 1
 
     def sort_request(self, row: Mapping[str, Any]) -> int:
-        """Log what becomes of a request's sentences, from where that was broken off; gives its new pairs.
+        """Log what becomes of a request's sentences, from where it was interrupted; gives its new pairs.
 
-        The events of a request depend on the answers before it only, so a log that a kill cut short is
-        completed with the very lines that are missing.
+        The events of a request depend on the answers before it only, so a log cut short by a killed process
+        is completed with exactly the lines that are missing.
         """
         number = int(row["request"])
         events = self._events(number, [str(answer["text"]) for answer in row["answers"]])

@@ -1,8 +1,8 @@
-"""The forms of pairs that felicity can take apart: negation, and role reversal.
+"""The forms of pairs that felicity can parse: negation, and role reversal.
 
 A form knows its two conditions, the instruction that asks a language model for more, how one sentence is
-taken apart, and when two sentences make a pair. Rules read the parts. An outside package adds a form
-through the entry point group `felicity.pair_form`.
+parsed, and when two sentences make a pair. Rules read the parts. An outside package adds a form through the
+entry point group `felicity.pair_form`.
 """
 
 import re
@@ -16,10 +16,10 @@ from felicity.stimuli.templates import singularize
 
 
 class Parts(NamedTuple):
-    """A sentence taken apart, in lower case but for the target.
+    """The parts of a sentence, in lower case except for the target.
 
     head: what both members share (the subject of a negation; subject and verb of a role reversal).
-    nouns: the two roles, or the subject alone. target: what stands in the last place, one word or more.
+    nouns: the two roles, or the subject alone. target: what comes last, one word or more.
     """
 
     head: str
@@ -41,7 +41,7 @@ class Form:
     reversal: bool = False
 
     def parse_pair(self, pair: Pair) -> tuple[Parts, Parts] | None:
-        """The parts of both sentences; None where one of them is not of this form."""
+        """The parts of both sentences; None if one of them is not of this form."""
         first, second = self.parse(pair.first), self.parse(pair.second)
         return None if first is None or second is None else (first, second)
 
@@ -120,7 +120,7 @@ FORMS.register(
 
 
 def guess_form(pairs: list[Pair]) -> Form | None:
-    """The form that most of these pairs have; None where fewer than half have any."""
+    """The form that most of these pairs have; None if fewer than half have any."""
     counts = {name: sum(form.parse_pair(pair) is not None for pair in pairs) for name, form in FORMS.items()}
     best = max(counts, key=lambda name: counts[name])
     return FORMS[best] if 2 * counts[best] > len(pairs) else None

@@ -37,7 +37,7 @@ class Prompt:
 def build_prompt(seeds: Sequence[Pair], instruction: str, *, k: int, seed: int, number: int) -> Prompt:
     """The prompt of one request: which examples it shows depends on the seed and its number only.
 
-    Raises BadInput where there are fewer than k seeds.
+    Raises BadInput if there are fewer than k seeds.
     """
     if not 1 <= k <= len(seeds):
         raise BadInput(
@@ -82,8 +82,8 @@ def pair_sentences(
 ) -> tuple[list[tuple[Pair, tuple[int, int]]], list[Sentence]]:
     """Neighbours that make a pair of this form, each with its places, and the sentences left alone.
 
-    `sentences` are those that passed the rules for single sentences; empty lines between two members do
-    not part them.
+    `sentences` are those that passed the rules for single sentences; empty lines between two members do not
+    separate them.
     """
     pairs: list[tuple[Pair, tuple[int, int]]] = []
     alone: list[Sentence] = []

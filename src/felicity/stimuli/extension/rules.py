@@ -80,7 +80,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Case:
-    """What rules may ask: the form, the instruction, a word list where there is one, and what came before."""
+    """What rules may ask: the form, the instruction, a word list if available, and what came before."""
 
     form: Form | None
     seen: Seen
@@ -88,15 +88,15 @@ class Case:
     words: WordList | None = None
 
     def parts(self, pair: Pair) -> tuple[Parts, Parts] | None:
-        """The pair taken apart, where its form is known."""
+        """The parts of the pair, if its form is known."""
         return self.form.parse_pair(pair) if self.form else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """A rule by its meaning. It checks sentences or pairs; `flags` where it never rejects.
+    """A rule by its meaning. It checks sentences or pairs; `flags` if it never rejects.
 
-    words: whether it needs a word list; forms: the forms it is for, all where empty.
+    words: whether it needs a word list; forms: the forms it is for, all if empty.
     """
 
     meaning: str
@@ -358,9 +358,9 @@ RULES.register(
 def check_set(
     pairs: Sequence[Pair], form: Form | None, *, words: WordList | None
 ) -> list[tuple[Pair, Finding]]:
-    """What the rules find in a finished set, pair by pair, flags among them.
+    """What the rules find in a finished set, pair by pair, including flags.
 
-    Repeated sentences are found too, once per repetition, whatever pair they stand in.
+    Repeated sentences are found too, once per repetition, whatever pair they are in.
     """
     case = Case(form=form, seen=Seen(), words=words)
     for pair in pairs:

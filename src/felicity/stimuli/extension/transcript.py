@@ -1,7 +1,7 @@
 """Every request, noted before it is sent, and every raw answer, stored before it is parsed.
 
 A stored answer is never asked for again. A request that was noted and has no answer was under way when its
-process was killed: whether the server took it nobody can tell here, so it is sent again, and counted.
+process was killed: whether the server received it is unknown, so it is sent again, and counted.
 """
 
 import json
@@ -22,7 +22,7 @@ DIGEST = "digest"
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model said to a prompt; `tokens` is how many it wrote, where that is known."""
+    """What a model said to a prompt; `tokens` is how many it wrote, if known."""
 
     text: str
     tokens: int | None = None
@@ -37,18 +37,18 @@ class Transcript:
         self.sent_path = path.with_name("sent.jsonl")
 
     def note_sending(self, prompt: Prompt) -> None:
-        """Have it on the disk that a request is about to be sent."""
+        """Record on disk that a request is about to be sent."""
         _append(self.sent_path, {"request": prompt.number, "prompt_hash": prompt.digest})
 
     def count_repeated(self) -> int:
-        """How many requests were sent again, because a kill had lost what became of them."""
+        """How many requests were sent again, because a killed process had left their outcome unknown."""
         lines = _read_lines(self.sent_path)
         return len(lines) - len({line["request"] for line in lines})
 
     def read(self) -> dict[int, dict[str, Any]]:
         """The stored requests by number; a line that a kill cut short is not there.
 
-        Raises BadInput where a whole line is not JSON.
+        Raises BadInput if a whole line is not JSON.
         """
         return {row["request"]: row for row in _read_lines(self.path)}
 
@@ -61,7 +61,7 @@ class Transcript:
         parameters: Mapping[str, Any],
         model: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Put a request with its answers on the disk, whole or not at all."""
+        """Store a request with its answers on disk, completely or not at all."""
         row = {
             "request": prompt.number,
             "prompt_hash": prompt.digest,
@@ -86,7 +86,7 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
             digest = row.pop(DIGEST, None)
             found.append(row | {"request": int(row["request"])})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise BadInput(f"{path}, line {number}: no stored request; restore the file.") from error
+            raise BadInput(f"{path}, line {number}: not a stored request; restore the file.") from error
         # Lines of earlier versions have no digest.
         if digest not in (None, fingerprint(row)):
             raise BadInput(f"{path}, line {number} was changed since it was stored; restore the file.")
@@ -106,7 +106,7 @@ def _append(path: Path, row: Mapping[str, Any]) -> None:
 
 
 def _cut_torn_line(handle: Any) -> None:
-    """Take off what a kill left of a line."""
+    """Remove the incomplete line that a killed process left."""
     handle.seek(0)
     content = handle.read()
     if content and not content.endswith(b"\n"):

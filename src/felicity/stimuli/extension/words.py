@@ -1,6 +1,6 @@
-"""Which words English has, as WordNet knows it, and which of them its glosses call offensive.
+"""Which words English has, according to WordNet, and which of them its glosses call offensive.
 
-WordNet's files are read where they are installed. Without them the rules that need a word list say so
+WordNet's files are read if they are installed. Without them the rules that need a word list say so
 and check nothing.
 """
 
@@ -49,7 +49,7 @@ class WordList:
         )
 
     def find_variant(self, word: str) -> str:
-        """A known word or two that an unknown one is a spelling variant of; empty where there is none."""
+        """A known word or two that an unknown one is a spelling variant of; empty if there is none."""
         lower = word.lower()
         for place in range(2, len(lower) - 1):
             parts = lower[:place], lower[place:]
@@ -80,7 +80,7 @@ def _edits(word: str) -> Iterator[str]:
 
 @cache
 def read_words(folder: Path | None = None) -> WordList | None:
-    """WordNet's words with the function words it leaves out; None where WordNet is not installed."""
+    """WordNet's words with the function words it leaves out; None if WordNet is not installed."""
     try:
         place = find_wordnet(folder)
     except NotPossible:

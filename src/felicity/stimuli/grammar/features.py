@@ -3,7 +3,7 @@
 A value is a set of atoms, read as "one of these": `sem=person|animal`. Two values unify to their
 intersection and fail when it is empty. A variable (`?n`) stands for one value wherever it occurs, so that
 agreement (`num=?n` on a subject and its verb) and selection (`sem=?s` on a noun, `subj=?s` on the verb)
-are the same operation. `!?n` is any value but the one that `?n` came to have.
+are the same operation. `!?n` is any value but that of `?n`.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class Var:
 
 @dataclass(frozen=True)
 class Other:
-    """Whatever the variable did not come to be; known only when the variable is."""
+    """Any value but that of the variable; known only once the variable is."""
 
     name: str
 
@@ -32,7 +32,7 @@ Features = Mapping[str, Term]
 
 
 class Bindings:
-    """What the variables of one pair have come to so far; narrowing never widens."""
+    """The values that the variables of one pair can still have; these only ever narrow."""
 
     def __init__(self) -> None:
         self._values: dict[str, Atoms] = {}
@@ -63,7 +63,7 @@ class Bindings:
         return term
 
     def unify(self, left: Term, right: Term, domain: Atoms) -> bool:
-        """Make two terms one; False when they share no value (the bindings are then of no more use)."""
+        """Make two terms one; False when they share no value (the bindings are then no longer usable)."""
         if isinstance(right, Var) and not isinstance(left, Var):
             left, right = right, left
         if isinstance(left, Var) and isinstance(right, Var):

@@ -34,7 +34,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A place for one word: `slot` tells places apart, `word` is set where the word is given."""
+    """A place for one word: `slot` identifies the place, `word` is set if the word is given."""
 
     slot: str
     category: str | None

@@ -1,4 +1,4 @@
-"""The lexicon: tables of words one can read and edit, as feature structures.
+"""The lexicon: tables of words that people can read and edit, as feature structures.
 
 A folder holds one table per category and `layout.toml`, which says for each category what file it is in,
 which columns are word forms (and what features a form has) and which are features of the whole word. A
@@ -106,7 +106,7 @@ def _read_category(
         row = dict(zip(header, cells, strict=True))
         lexeme = "/".join(row[column] for column in table.get("key", header[:1]))
         if lexeme in seen:
-            raise BadInput(f"{path.name}, line {line}: '{lexeme}' stands already on line {seen[lexeme]}.")
+            raise BadInput(f"{path.name}, line {line}: '{lexeme}' is already on line {seen[lexeme]}.")
         seen[lexeme] = line
         own = {name: _atoms(row[column], groups) for name, column in table["features"].items()}
         for column, written in table["forms"]:

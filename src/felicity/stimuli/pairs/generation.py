@@ -67,9 +67,9 @@ class Generator:
         self.signatures.learn(texts)
 
     def make(self, paradigm: Paradigm, n: int, *, seed: int) -> Made:
-        """n pairs of a paradigm, fewer where its words do not make as many.
+        """n pairs of a paradigm, fewer if its words do not make as many.
 
-        Raises BadInput with the file and line where not one pair can be made.
+        Raises BadInput with the file and line if not one pair can be made.
         """
         return _Work(self, paradigm, seed).run(n)
 
@@ -181,7 +181,7 @@ class _Work:
         return True
 
     def _check(self, batch: list[Drawn]) -> list[tuple[str, str]]:
-        """The pairs whose whole sentences are equally long, where they have to be; or their twins."""
+        """The pairs whose whole sentences are equally long, if they have to be; or their twins."""
         pairs = [(" ".join(drawn.good), " ".join(drawn.bad)) for drawn in batch]
         kept = batch
         if not self.paradigm.unequal:

@@ -32,8 +32,8 @@ class Frame:
 class Paradigm:
     """What is needed to draw the pairs of one suite.
 
-    differ: the labels of the parts in which good and bad differ. unequal: why the two cannot be equally
-    long, where they cannot; the words that can be matched still are.
+    differ: the labels of the parts in which good and bad differ. unequal: why the two cannot be equally long,
+    if they cannot; the words that can be matched still are.
     """
 
     uid: str

@@ -51,7 +51,7 @@ def describe_suites(pairs: pl.DataFrame, *, function_words: Collection[str] = ()
 def parse_sentences(texts: Sequence[str]) -> list[bool]:
     """Whether link-grammar finds a complete linkage for each sentence.
 
-    Raises NotPossible where the parser is not installed, or answers otherwise than it should.
+    Raises NotPossible if the parser is not installed, or does not answer as it should.
     """
     program = shutil.which(PARSER)
     if program is None:

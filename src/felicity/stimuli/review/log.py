@@ -27,7 +27,7 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a log is whole: how many lines, the last hash, and the first thing that is wrong."""
+    """Whether a log is intact: how many lines, the last hash, and the first thing that is wrong."""
 
     lines: int
     last: str
@@ -50,7 +50,7 @@ class Log:
 
     @contextmanager
     def writing(self) -> Iterator[list[Event]]:
-        """Hold the lock: nobody else appends; gives every event so far, fresh from the disk."""
+        """Hold the lock, so that nobody else appends; gives every event so far, read from the disk."""
         with disk_errors(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock:
@@ -58,11 +58,11 @@ class Log:
             yield self.read()
 
     def append(self, kind: str, content: Mapping[str, Any]) -> Event:
-        """Add an event and have it on the disk; the lock is taken where it is not held already."""
+        """Add an event and store it on disk; the lock is taken unless it is already held."""
         return self.append_all([(kind, content)])[0]
 
     def append_all(self, new: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Event]:
-        """Add events in one write; a kill within it leaves some of them, in order."""
+        """Add events in one write; a process killed meanwhile leaves some of them, in order."""
         with self.writing() as events:
             first = len(events)
             for kind, content in new:
@@ -92,7 +92,7 @@ class Log:
     def read(self) -> list[Event]:
         """Every event so far; only what is new is read from the disk.
 
-        Raises BadInput where the chain is broken.
+        Raises BadInput if the chain is broken.
         """
         if not self.path.exists():
             return self._events
@@ -133,7 +133,7 @@ def hash_event(event: Mapping[str, Any]) -> str:
 def verify_log(path: Path, *, last: str | None = None) -> Verdict:
     """Follow the chain from the first line; `last` is a hash noted earlier that must be in it.
 
-    Raises BadInput where the file cannot be read.
+    Raises BadInput if the file cannot be read.
     """
     try:
         content = path.read_bytes()

@@ -42,14 +42,14 @@ class Queue:
 
     @property
     def state(self) -> State:
-        """Where the review stands, whoever wrote to the log."""
+        """The state of the review, whoever wrote to the log."""
         with self._lock:
             return self._state.apply(self.log.read())
 
     def ask_second(self, share: float) -> None:
         """Have a share of the items read by a second reviewer.
 
-        Raises BadInput for a share that is none.
+        Raises BadInput for a share outside 0 to 1.
         """
         if not 0.0 <= share <= 1.0:
             raise BadInput(f"A share of {share:g} is not between 0 and 1.")
@@ -86,7 +86,7 @@ class Queue:
     ) -> Decision:
         """Write a decision; `texts` are the two sentences as they were edited.
 
-        Raises Decided where it has been made already, BadInput where it lacks something.
+        Raises Decided if it has been made already, BadInput if it lacks something.
         """
         _check_name(reviewer)
         if action not in ACTIONS:
@@ -110,7 +110,7 @@ class Queue:
     def undo(self, reviewer: str) -> Decision:
         """Take back the reviewer's last decision, and show them that pair again.
 
-        Raises NotPossible where there is none, or where a second reader has followed.
+        Raises NotPossible if there is none, or if a second reader has followed.
         """
         _check_name(reviewer)
         with self._lock, self.log.writing() as events:

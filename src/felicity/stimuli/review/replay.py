@@ -1,4 +1,4 @@
-"""What the log comes to: proposals, refusals and standing decisions, as a pure function of its lines."""
+"""What a log amounts to: proposals, refusals and standing decisions, as a pure function of its lines."""
 
 import hashlib
 from collections import Counter
@@ -56,7 +56,7 @@ class Decision:
 
 @dataclass
 class State:
-    """Where a review stands. `second_share` of the items are read by a second reviewer."""
+    """The state of a review. `second_share` of the items are read by a second reviewer."""
 
     proposals: dict[str, Proposal] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
@@ -66,7 +66,7 @@ class State:
     applied: int = 0
 
     def apply(self, events: Sequence[Event]) -> "State":
-        """Take in the events that are new; gives itself."""
+        """Apply the events that are new; gives itself."""
         for event in events[self.applied :]:
             self._take(event)
             self.applied += 1
@@ -98,7 +98,7 @@ class State:
             self.second_share = float(event["share"])
 
     def in_second(self, item: str) -> bool:
-        """Whether an item belongs to the sample for a second reader; the same on every day."""
+        """Whether an item belongs to the sample for a second reader; always the same one."""
         digest = hashlib.sha256(f"second/{item}".encode()).digest()
         return int.from_bytes(digest[:8], "big") < self.second_share * 2**64
 
@@ -124,7 +124,7 @@ class State:
 
 
 def replay(events: Sequence[Event]) -> State:
-    """The state that a log comes to."""
+    """The state that a log leads to."""
     return State().apply(events)
 
 
@@ -142,7 +142,7 @@ def tabulate_rejections(state: State, rows: Mapping[str, Iterable[str]] | None =
     """Sentences rejected by category: columns category, sentences, percent (of all that were generated).
 
     `rows` gathers rules under the names of a published table (`PAPER_ROWS`); without it each rule and
-    each reason of people is a row. The sum of all rejections and what was accepted stand at the end.
+    each reason of people is a row. The sum of all rejections and what was accepted come last.
     """
     outcomes = count_outcomes(state)
     kept = {name: outcomes.pop(name) for name in (ACCEPTED, WAITING) if name in outcomes}

@@ -31,7 +31,7 @@ def balance_sources(
     Originals are put into three classes by their length in words, and every source takes the same number of
     each class, so that sources do not differ in length.
 
-    Raises BadInput where there are too few sentences.
+    Raises BadInput if there are too few sentences.
     """
     sources = [home, *degraded.texts]
     rng = random.Random(seed)
@@ -65,7 +65,7 @@ def build_stimuli(
     home: str = "en",
     chosen: dict[str, list[str]] | None = None,
 ) -> pl.DataFrame:
-    """Rows of STIMULI: every sentence without a context and, where contexts are known, in both of them.
+    """Rows of STIMULI: every sentence without a context and, if contexts are known, in both of them.
 
     suite: the source, `home` for originals. chosen: the items of each source; by default every sentence of
     every source.

@@ -27,7 +27,7 @@ class Original:
 
 
 def read_originals(path: Path) -> list[Original]:
-    """One sentence per line; empty lines are passed over.
+    """One sentence per line; empty lines are skipped.
 
     Raises BadInput for a file without sentences or with one twice.
     """
@@ -48,7 +48,7 @@ def read_documents(path: Path, *, n: int, seed: int = 0) -> list[Original]:
     document. Sentences are separated by tabs, else found by their punctuation. No document gives two
     sentences until every document has given one.
 
-    Raises BadInput where there are too few documents or sentences.
+    Raises BadInput if there are too few documents or sentences.
     """
     documents = [split_document(line.strip()) for line in read_text(path).split("\n") if line.strip()]
     places = {

@@ -66,7 +66,7 @@ def open_apertium(languages: Sequence[str], *, source: str = "en") -> Translator
 
 
 def open_command(template: str) -> Translator:
-    """A command that reads a sentence per line and writes its translation; {source} and {target} are filled
+    """A command that reads one sentence per line and writes its translation; {source} and {target} are filled
     in.
 
     Raises BadInput for a command that names no languages, or whose program is not there.
@@ -113,7 +113,7 @@ def translate_by_prompt(generate: Callable[[str, int], str], *, name: str, versi
 
 
 def _translate_lines(words: list[str], texts: Sequence[str]) -> list[str]:
-    """All texts in one process, or one by one where the lines do not come back apart."""
+    """All texts in one process, or one by one if the lines do not come back separately."""
     together = _run(words, BREAK.join(texts) + "\n").rstrip("\n").split(BREAK)
     if len(together) == len(texts) and not any("\n" in text for text in together):
         return [text.strip() for text in together]
@@ -131,7 +131,7 @@ def _codes(language: str) -> tuple[str, ...]:
 
 
 def _find_versions() -> str:
-    """The versions of Apertium's Debian packages; empty where it was installed otherwise."""
+    """The versions of Apertium's Debian packages; empty if it was installed otherwise."""
     if shutil.which("dpkg-query") is None:
         return ""
     command = ["dpkg-query", "-W", "-f", "${Package} ${Version}\n", "apertium", "apertium-*"]

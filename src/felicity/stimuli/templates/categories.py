@@ -35,7 +35,7 @@ def read_categories(path: Path) -> tuple[list[Member], list[str]]:
     The second column is one member, or several with commas between them. Category names are made lower
     case, since they are common nouns.
 
-    Raises BadInput where there is no second column or no member.
+    Raises BadInput if there is no second column or no member.
     """
     table = csv.reader(
         io.StringIO(read_text(path), newline=""), delimiter="\t" if path.suffix == ".tsv" else ","
@@ -62,7 +62,7 @@ def read_categories(path: Path) -> tuple[list[Member], list[str]]:
 def find_wordnet(folder: Path | None = None) -> Path:
     """The folder with WordNet's files: the one given, `$WNSEARCHDIR`, or where systems put it.
 
-    Raises NotPossible where there is none.
+    Raises NotPossible if there is none.
     """
     named = os.environ.get("WNSEARCHDIR")
     places = (
@@ -80,9 +80,9 @@ def read_hyponyms(category: str, *, folder: Path | None = None) -> list[Member]:
     """Every one-word hyponym of the first sense of a noun, at any depth, as its members.
 
     WordNet's hierarchies need care: names of several words and Latin taxa are left out here, rare species
-    are not. Look at what comes before you use it.
+    are not. Inspect the result before you use it.
 
-    Raises BadInput where WordNet does not know the noun.
+    Raises BadInput if WordNet does not know the noun.
     """
     place = find_wordnet(folder)
     index, synsets = _read_index(place), _read_synsets(place)

@@ -41,7 +41,7 @@ def negate(frame: str) -> str:
     >>> negate("{A member} is {a category}"), negate("{Member|plural} {is member} {category|plural}")
     ('{A member} is not {a category}', '{Member|plural} {is member} not {category|plural}')
 
-    Raises BadInput where there is no auxiliary to negate.
+    Raises BadInput if there is no auxiliary to negate.
     """
     for piece in PIECE.finditer(frame):
         slot = SLOT.fullmatch(piece[0])
@@ -57,7 +57,7 @@ def swap(frame: str, first: str, second: str) -> str:
     >>> swap("which {first} the {second} had", "first", "second")
     'which {second} the {first} had'
 
-    Raises BadInput where a slot is not in the frame.
+    Raises BadInput if a slot is not in the frame.
     """
     return replace_slots(frame, {first: second, second: first})
 
@@ -65,7 +65,7 @@ def swap(frame: str, first: str, second: str) -> str:
 def replace_slots(frame: str, names: Mapping[str, str]) -> str:
     """The frame with slots renamed.
 
-    Raises BadInput where a slot is not in the frame.
+    Raises BadInput if a slot is not in the frame.
     """
     known = list_slots(frame)
     for name in names:
@@ -81,7 +81,7 @@ def replace_slots(frame: str, names: Mapping[str, str]) -> str:
 
 
 def fill(frame: str, values: Mapping[str, str], *, nouns: frozenset[str] | None = None) -> str:
-    """The frame with words in its slots; a capital where the frame begins with one.
+    """The frame with words in its slots; with a capital if the frame begins with one.
 
     `nouns` are the slots that may take an article, a number or a verb that agrees; all may by default.
 
@@ -99,7 +99,7 @@ def fill(frame: str, values: Mapping[str, str], *, nouns: frozenset[str] | None 
             raise BadInput(f"The frame '{frame}' has a slot '{name}' that nothing fills.")
         if (before or form) and nouns is not None and name not in nouns:
             raise BadInput(
-                f"The slot '{name}' is no noun, so '{found[0]}' has no meaning; give it type = \"noun\"."
+                f"The slot '{name}' is not a noun, so '{found[0]}' has no meaning; give it type = \"noun\"."
             )
         word = values[name]
         if form is not None:

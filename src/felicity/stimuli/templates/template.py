@@ -1,4 +1,4 @@
-"""A template read from a few lines of TOML, and the items that come out of it.
+"""A template read from a few lines of TOML, and the items made from it.
 
 name = "neg"
 [slots.other]
@@ -78,7 +78,7 @@ def list_templates() -> list[str]:
 def read_template(name: str) -> Template:
     """A built-in template by its name, or one from a TOML file.
 
-    Raises UnknownName, or BadInput where the file says something that no template has.
+    Raises UnknownName, or BadInput if the file says something that no template has.
     """
     if name in list_templates():
         text = (files("felicity.stimuli.templates") / "builtin" / f"{name}.toml").read_text(encoding="utf-8")
@@ -138,9 +138,9 @@ def _check_fields(given: Mapping[str, Any], known: Sequence[str], where: str) ->
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """A table of words, a column per slot; words of one row stay together.
+    """A table of words, one column per slot; words of one row stay together.
 
-    Raises BadInput where a cell is empty.
+    Raises BadInput if a cell is empty.
     """
     table = csv.DictReader(
         io.StringIO(read_text(path), newline=""), delimiter="\t" if path.suffix == ".tsv" else ","
@@ -168,7 +168,7 @@ def build_from_template(
     their own are crossed with them. Rows whose target would be several words are left out. A balanced
     sample takes equally many items of each target of the first condition, as far as there are any.
 
-    Raises BadInput where a slot is filled by nothing.
+    Raises BadInput if a slot is filled by nothing.
     """
     draws, left_out = _combine(template, members, rows)
     rng = random.Random(seed)
@@ -213,7 +213,7 @@ def _combine(
                 f"The template '{template.name}' needs categories; pass --categories or --wordnet."
             )
         unique = dict.fromkeys(members)
-        left_out += [f"'{word}' stands twice under '{category}'" for word, category in _twice(members)]
+        left_out += [f"'{word}' occurs twice under '{category}'" for word, category in _twice(members)]
         base = [row | {MEMBER: one.word, CATEGORY: one.category} for row in base for one in unique]
     crossed = {name: slot.values for name, slot in template.slots.items() if slot.values}
     base = [
@@ -233,10 +233,12 @@ def _twice(members: Sequence[Member]) -> list[tuple[str, str]]:
 def _balance(draws: list[dict[str, str]], slot: str, n: int, rng: random.Random) -> list[dict[str, str]]:
     """`n` draws with their values of one slot as even as they can be, in the order they had.
 
-    Raises BadInput where there are fewer.
+    Raises BadInput if there are fewer.
     """
     if n < 1 or n > len(draws):
-        raise BadInput(f"{n} items are asked for and {len(draws)} can be made; ask for fewer or add words.")
+        raise BadInput(
+            f"{n} items are requested, but only {len(draws)} can be made; ask for fewer or add words."
+        )
     places: dict[str, list[int]] = {}
     for place, draw in enumerate(draws):
         places.setdefault(draw[slot], []).append(place)
@@ -258,7 +260,7 @@ def _draw_others(
     """Fill the slots that are drawn from the words of another slot, but differ from it.
 
     A category under which the member is listed too is never drawn: a tomato is a fruit in one line of the
-    table and a vegetable in another, so "A tomato is not a vegetable" would be no true sentence.
+    table and a vegetable in another, so "A tomato is not a vegetable" would not be true.
     """
     homes: dict[str, set[str]] = {}
     for member in members:

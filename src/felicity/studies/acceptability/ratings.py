@@ -45,8 +45,8 @@ class RatedSentences:
     """Sentences with their ratings in every setting.
 
     settings: in the order of the tables, `none` first. sentences: item, suite, phenomenon, text.
-    contexts: item, setting, context_text. means: item, setting, n (null where unknown), rating.
-    answers: single ratings, one row each with item, setting, rating, rater (null where unknown) and answer,
+    contexts: item, setting, context_text. means: item, setting, n (null if unknown), rating.
+    answers: single ratings, one row each with item, setting, rating, rater (null if unknown) and answer,
     the rating before cleaning; None if only means are known. scale: the lowest and the highest rating.
     steps: what cleaning did; notes: what a reader must know. stimuli: if items have several sentences, which
     stimulus is which item in which condition; everywhere else `item` is then the stimulus.

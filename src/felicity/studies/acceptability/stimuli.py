@@ -38,7 +38,7 @@ def make_stimuli(
 
     documents: how many originals to draw from documents, with contexts. balance: sentences of each source.
 
-    Raises BadInput where there are too few sentences.
+    Raises BadInput if there are too few sentences.
     """
     found = read_originals(source) if documents is None else read_documents(source, n=documents, seed=seed)
     if lower:

@@ -1,4 +1,4 @@
-"""Implicit causality (Huynh et al. 2022): pronouns, continuations, and what people say of them."""
+"""Implicit causality (Huynh et al. 2022): pronouns, continuations, and what people say about them."""
 
 from lazy_loader import attach_stub
 

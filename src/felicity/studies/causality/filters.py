@@ -70,7 +70,7 @@ def find_offensive(text: str) -> list[tuple[str, str]]:
 
 
 def find_repetition(text: str, *, words: int = REPEATED_WORDS) -> tuple[str, int] | None:
-    """The first words that come a second time, and the character where they do; None where nothing repeats.
+    """The first words that come a second time, and the character where they do; None if nothing repeats.
 
     >>> find_repetition("he was too tired, and the man was too tired to drive", words=3)
     ('was too tired', 30)
@@ -86,7 +86,7 @@ def find_repetition(text: str, *, words: int = REPEATED_WORDS) -> tuple[str, int
 
 
 def trim_repetition(text: str, *, words: int = REPEATED_WORDS) -> str | None:
-    """The text up to the clause in which its words come again; None where nothing repeats.
+    """The text up to the clause in which its words come again; None if nothing repeats.
 
     >>> trim_repetition("he was too tired to drive, and the man was too tired to drive")
     'he was too tired to drive'

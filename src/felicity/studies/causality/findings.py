@@ -20,7 +20,7 @@ class Finding(NamedTuple):
 
 
 def check_preference(models: dict[str, Any], agreement: pl.DataFrame) -> list[Finding]:
-    """What the paper says of surprisal: bias, gender, their interaction, frequency, and above chance."""
+    """What the paper says about surprisal: bias, gender, their interaction, frequency, and above chance."""
     found = []
     overall = agreement.filter(pl.col("bias_bin").is_null(), subject_gender="all", counting="without bias 0")
     if overall.height:
@@ -46,7 +46,7 @@ def check_preference(models: dict[str, Any], agreement: pl.DataFrame) -> list[Fi
 
 
 def check_ratings(ratings: RatingFindings) -> list[Finding]:
-    """What the paper says of the ratings."""
+    """What the paper says about the ratings."""
     found = []
     half = ratings.thresholds.filter(point=3)["at_or_above"][0]
     found.append(

@@ -27,7 +27,7 @@ RESIDUALS = "squared_residual ~ log_frequency + (1 + log_frequency | noun_pair)"
 
 
 def plan_preference(stimuli: StimulusSet, *, seed: int, options: dict[str, Any]) -> Plan:
-    """Both texts behind every prompt, judged by the verb's bias; verbs without one are scored only."""
+    """Both texts after every prompt, judged by the verb's bias; verbs without one are scored only."""
     rows = stimuli.rows
     sign = pl.col("bias").fill_null(0.0).sign()
     phenomenon = (
@@ -105,10 +105,10 @@ def find_bin(bias: pl.Expr) -> pl.Expr:
 def draw_agreement(table: pl.DataFrame) -> pl.DataFrame:
     """Figure 1: agreement with the bias by bin and subject gender, counted in two ways.
 
-    counting: `without bias 0` leaves verbs of bias 0 out; `bias 0 wrong` counts them as wrong, as the
-    authors. Intervals are Wilson's within a bin; over all bins whole verbs are resampled, since the prompts
-    of one verb are not independent: where a model expects one gender everywhere, one order of a verb matches
-    and the other does not.
+    counting: `without bias 0` leaves verbs of bias 0 out; `bias 0 wrong` counts them as wrong, as the authors
+    do. Intervals are Wilson's within a bin; over all bins whole verbs are resampled, since the prompts of one
+    verb are not independent: where a model expects one gender everywhere, one order of a verb matches and the
+    other does not.
     """
     known = table.drop_nulls("bias").filter(pl.col("subject_gender") != pl.col("object_gender"))
     rows = []
@@ -130,7 +130,7 @@ def _agreement(counting: str, gender: str, lower: int | None, cell: pl.DataFrame
     verbs = cell["verb"].rank("dense").cast(pl.Int64).to_numpy() - 1
     if lower is None and verbs.max() > 0:
         found = bootstrap_mean(cell["match"].to_numpy(), clusters=verbs)
-        # Verbs that are all alike tell nothing about their spread.
+        # Verbs that are all alike say nothing about their spread.
         if found.se > 0:
             low, high = max(found.low, 0.0), min(found.high, 1.0)
     return {

@@ -1,4 +1,4 @@
-"""What people say of the continuations: counts, reliability, the paper's mixed model and an ordinal one."""
+"""What people say about the continuations: counts, reliability, the paper's mixed model an ordinal one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def read_ratings(path: Path) -> pl.DataFrame:
 
     Only rows of targets of raters who finished, if the table says which these are.
 
-    Raises BadInput where a column is missing.
+    Raises BadInput if a column is missing.
     """
     frame = read_frame(path / "ratings.csv" if path.is_dir() else path)
     for name, known in NAMES.items():
@@ -78,7 +78,7 @@ def analyse_ratings(ratings: pl.DataFrame, stimuli: pl.DataFrame) -> RatingFindi
     ratings: participant, sentence, rating. stimuli: one row per sentence with noun_pair, bias,
     log_frequency and, for the correlations, subject_preference and mean_lp.
 
-    Raises BadInput where a rated sentence is not among the stimuli.
+    Raises BadInput if a rated sentence is not among the stimuli.
     """
     known = stimuli.unique(subset="sentence", keep="first")
     lacking = ratings.join(known, on="sentence", how="anti")
@@ -153,7 +153,7 @@ def share_thresholds(items: pl.DataFrame) -> pl.DataFrame:
 
 
 def correlate_ratings(items: pl.DataFrame, notes: list[str]) -> pl.DataFrame:
-    """Spearman correlations of the mean rating with what the model says of the same sentence.
+    """Spearman correlations of the mean rating with what the model says about the same sentence.
 
     preference for the noun that people expect: subject preference times the sign of the bias. strength of
     preference: its absolute value. continuation: mean log-probability per token. A positive correlation

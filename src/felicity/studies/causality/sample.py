@@ -55,7 +55,7 @@ def draw_sample(
     decisions: from `read_decisions`; what people kept may be shown as they left it. Both orders of a noun
     pair are taken, or neither.
 
-    Raises BadInput where the sizes do not fit, or the continuations are too few.
+    Raises BadInput if the sizes do not fit, or the continuations are too few.
     """
     pool = _take_decisions(table.filter(sample=0).drop_nulls(("bias", "log_frequency")), decisions)
     rng = random.Random(seed)

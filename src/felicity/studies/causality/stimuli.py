@@ -18,7 +18,7 @@ from felicity.core.ids import fingerprint
 from felicity.data import is_table, read_dataset
 
 PUBLISHED = "implicit_causality"
-# Frequencies of the published verbs, where the files of the paper are at hand.
+# Frequencies of the published verbs, if the files of the paper are available.
 PUBLISHED_FREQUENCY = "huynh2022/verb_bias_frequency.csv"
 TEMPLATE = "The {subject} {verb} the {object} {connective}"
 MENTION = "the {noun}"
@@ -81,7 +81,7 @@ class StimulusSet:
 def read_stimuli_set(source: str, *, frequency: Path | None = None) -> StimulusSet:
     """The stimuli of the published table, or those that a .toml file describes.
 
-    frequency: a table with the columns verb and log_frequency (or count), in the place of other frequencies.
+    frequency: a table with the columns verb and log_frequency (or count), in place of other frequencies.
 
     Raises BadInput naming file, line and field.
     """
@@ -91,7 +91,9 @@ def read_stimuli_set(source: str, *, frequency: Path | None = None) -> StimulusS
 
 def _read_published(source: str) -> StimulusSet:
     if source != PUBLISHED and is_table(source):
-        raise BadInput(f"{source} is no design; give {PUBLISHED}, or a .toml file that names your tables.")
+        raise BadInput(
+            f"{source} is not a design file; give {PUBLISHED}, or a .toml file that names your tables."
+        )
     items = read_dataset(source).items
     known = {"bias", "noun_pair", "pronoun_gender"} <= set(items.columns)
     if not known or set(items["condition"]) != {"subject", "object"}:
@@ -203,7 +205,7 @@ def _table(
     """A table that a design names; texts: columns without an empty cell; numbers: columns of numbers."""
     path = document.path.parent / document.text((name,))
     if not path.is_file():
-        document.fail((name,), f"names {path}, which is not there")
+        document.fail((name,), f"names {path}, which does not exist")
     frame = read_frame(path)
     for column in needed:
         if column not in frame.columns:

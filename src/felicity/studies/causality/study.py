@@ -1,6 +1,6 @@
 """The study of implicit causality (Huynh et al. 2022): stimuli x models in, tables and a report out.
 
-A folder holds the whole of it: `study.json` (what was asked), `stimuli.parquet`, under `models/NAME` the
+The folder holds everything: `study.json` (what was asked), `stimuli.parquet`, under `models/NAME` the
 run of each model with `preference.parquet` and `continuations.parquet`, `ratings.parquet` once people have
 rated continuations, and the tables of all models as CSV files.
 """
@@ -76,7 +76,7 @@ TABLES = (
 
 @dataclass(frozen=True)
 class ModelFindings:
-    """What one model prefers and writes; `written` is None where it was not asked to continue."""
+    """What one model prefers and writes; `written` is None if it was not asked to continue."""
 
     name: str
     preference: pl.DataFrame
@@ -156,13 +156,13 @@ def _ask(
 def read_causality(
     out: Path, *, ratings: Path | None = None, model: str | None = None, check: bool = True
 ) -> CausalityStudy:
-    """A study from its folder, analysed; its tables are written there anew.
+    """A study from its folder, analysed again; its tables are written there.
 
     ratings: the table or folder that `felicity rate export` wrote; it is kept with the study, and used when
-    none is given later. model: the one whose continuations were rated, where several have written some.
+    none is given later. model: the one whose continuations were rated, if several have written some.
     check: refuse a study whose files have changed since; without it, new ratings are not kept.
 
-    Raises BadInput where the folder has no study, the ratings are of other sentences, or it is not known
+    Raises BadInput if the folder has no study, the ratings are of other sentences, or it is not known
     whose continuations they are.
     """
     record = _read(out, check=check)
@@ -208,11 +208,11 @@ def _list_kept(record: dict[str, Any]) -> list[str]:
 def read_continuations(
     out: Path, model: str | None = None, *, check: bool = True
 ) -> tuple[str, pl.DataFrame]:
-    """The continuations of a model of the study, by name where there are several.
+    """The continuations of a model of the study, by name if there are several.
 
     check: refuse a study whose files have changed since.
 
-    Raises BadInput where they are not there.
+    Raises BadInput if there are none.
     """
     record = _read(out, check=check)
     if check:
@@ -239,7 +239,7 @@ def _read_model(folder: Path, name: str) -> ModelFindings:
 def _rated_stimuli(models: Sequence[ModelFindings], model: str | None) -> tuple[str, pl.DataFrame]:
     """The model that wrote the rated continuations, and every sentence with what that model says of it.
 
-    The prompts are the same for all models, so that ratings alone do not tell whose continuations they are.
+    The prompts are the same for all models, so ratings alone do not show whose continuations they are.
     """
     writers = {one.name: (one.preference, one.written) for one in models if one.written is not None}
     if not writers:

@@ -87,7 +87,7 @@ def describe_targets(answers: Answers, sets: Sets) -> pl.DataFrame:
     """How likely targets are: one row per dataset and model.
 
     probability: mean p(target), where the model can spell it. ranked: targets among the 20 likeliest.
-    median_rank: of all targets, null where half of them or more are not ranked. log_odds: mean
+    median_rank: of all targets, null if half of them or more are not ranked. log_odds: mean
     log p(target) - log p(contrast) in nats; preferred: share above 0.
     several_tokens, unknown: targets that can never be the likeliest token.
     """
@@ -307,7 +307,7 @@ def rate_humans(given: pl.DataFrame, sets: Sets) -> pl.DataFrame:
 
     `given` has dataset, item, condition, annotator, answer; answers are matched without case.
 
-    Raises BadInput where a column is missing or nothing fits the datasets.
+    Raises BadInput if a column is missing or nothing fits the datasets.
     """
     keys = ["dataset", "item", "condition", "annotator"]
     for name in (*keys, "answer"):

@@ -28,8 +28,8 @@ UNKNOWN_WRITER = ""
 class ClozeSet:
     """A cloze dataset as the study uses it.
 
-    items: a row per frame, with item, condition, context_text, target, and contrast: the target of the
-    partner, null where it is the same word. targets: conditions whose target is looked for. change: the
+    items: one row per frame, with item, condition, context_text, target, and contrast: the target of the
+    partner, null if it is the same word. targets: conditions whose target is looked for. change: the
     two conditions between which the likeliest word may change. written_by: the model that wrote it.
     sample: only this many items of each suite, drawn with the seed.
     """
@@ -64,7 +64,7 @@ def read_cloze_set(name: str, *, sample: int | None = None, seed: int = 0) -> Cl
 
     sample: only this many items of each suite.
 
-    Raises NotPossible where it has no cloze frames, BadInput naming the columns that a file lacks.
+    Raises NotPossible if it has no cloze frames, BadInput naming the columns that a file lacks.
     """
     source = find_file(name)
     if Path(source).is_file() and is_table(source) and not is_document(Path(source)):
@@ -100,7 +100,7 @@ def read_cloze_set(name: str, *, sample: int | None = None, seed: int = 0) -> Cl
 def find_file(name: str) -> str:
     """The dataset in the folder of an extension; any other name as it is.
 
-    Raises BadInput where the folder has no dataset yet.
+    Raises BadInput if the folder has no dataset yet.
     """
     path = Path(name)
     if not path.is_dir():
@@ -129,7 +129,7 @@ def read_cloze_pairs(name: str) -> list[Pair]:
 def find_extensions(names: Sequence[str], given: Sequence[str] = ()) -> list[tuple[str, str]]:
     """Small sets and their extensions among the datasets; `given` adds some, written SMALL:LARGE.
 
-    Raises BadInput where one of them is not among the datasets.
+    Raises BadInput if one of them is not among the datasets.
     """
     found = [(small, large) for large, small in EXTENDS.items() if {small, large} <= set(names)]
     for text in given:

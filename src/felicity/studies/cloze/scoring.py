@@ -67,7 +67,7 @@ def answer_frames(
 
 
 def _read_note(note: Path) -> dict[str, Any] | None:
-    """What answers were kept for; None where that cannot be read."""
+    """What answers were kept for; None if that cannot be read."""
     try:
         kept = json.loads(note.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

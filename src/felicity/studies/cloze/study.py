@@ -89,7 +89,7 @@ def study_cloze(
     SMALL:LARGE. `human` is a table of people's answers: dataset, item, condition, annotator, answer.
     `sample` takes only this many items of each suite; people's answers are then still those to all items.
 
-    Raises BadInput where a dataset or model is named twice.
+    Raises BadInput if a dataset or model is named twice.
     """
     read = [read_cloze_set(name, sample=sample, seed=seed) for name in datasets]
     sets = {data.label: data for data in read}

@@ -152,7 +152,7 @@ def find_ppl_margins(
             better.join(worse, on="item").select(
                 "item",
                 pl.lit(contrast.name).alias("rule"),
-                # Two infinite perplexities are level; their difference would be no number.
+                # Two infinite perplexities are level; their difference would not be a number.
                 pl.when(pl.col("ppl") == pl.col("other"))
                 .then(0.0)
                 .otherwise(pl.col("ppl") - pl.col("other"))

@@ -185,7 +185,7 @@ def find_text(given: Path | None, kinds: tuple[str, ...]) -> Path | None:
     """The running text for unrelated contexts: the file given, else WikiText's test part in $FELICITY_DATA,
     else the built-in text.
 
-    Raises BadInput where the file given is missing.
+    Raises BadInput if the file given is missing.
     """
     if given is not None and not given.is_file():
         raise BadInput(f"There is no file {given}; give running text with --text.")
@@ -197,7 +197,7 @@ def find_text(given: Path | None, kinds: tuple[str, ...]) -> Path | None:
 
 
 def describe_text(setting: Setting) -> tuple[str, ...]:
-    """A note for the terminal and study.json where unrelated contexts come from the built-in text."""
+    """A note for the terminal and study.json if unrelated contexts come from the built-in text."""
     if "unrelated" not in setting.kinds or find_text(setting.text, setting.kinds) != BUILT_IN_TEXT:
         return ()
     return (

@@ -165,7 +165,7 @@ def write_findings(findings: Findings, folder: Path) -> None:
 
 
 def list_facts(planned: Planned) -> list[tuple[str, str]]:
-    """What the report says of the design."""
+    """What the report says about the design."""
     setting = planned.setting
     design = (
         "each item with its own contexts"

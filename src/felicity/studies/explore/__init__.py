@@ -1,6 +1,6 @@
 """Looking at runs down to the token: what the pages of `felicity explore` show.
 
-Tables stay on the disk and are read as they are asked for; nothing here knows about pages.
+Tables stay on disk and are read when needed; nothing here knows about pages.
 """
 
 from lazy_loader import attach_stub

@@ -1,4 +1,4 @@
-"""What there is to look at: the runs that were named, grouped by their stimuli."""
+"""What can be explored: the runs that were named, grouped by their stimuli."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ class Collection:
         return [source.model for source in self.sources]
 
     def scan(self) -> pl.LazyFrame:
-        """The table of judgements, read only where it is needed."""
+        """The table of judgements, read only as far as needed."""
         return pl.scan_parquet(self.index)
 
     def find(self, model: str) -> int:
@@ -96,11 +96,11 @@ def open_collections(paths: Sequence[Path], *, check: bool = True) -> Iterator[t
 
 
 def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[str, str]]]:
-    """The runs of a folder, each with what tells its stimuli: the dataset and a digest."""
+    """The runs of a folder, each with what identifies its stimuli: the dataset and a digest."""
     if is_study(path):
         if not RunFolder(path).file("items").exists():
             raise BadInput(
-                f"{path} is no study of `felicity context`; name the run of a model in it, "
+                f"{path} is not a study of `felicity context`; name the run of a model in it, "
                 f"such as {path / MODELS}/NAME."
             )
         folders = sorted((path / MODELS).iterdir()) if (path / MODELS).is_dir() else []

@@ -59,7 +59,7 @@ def bin_points(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
 def tabulate_suites(collection: Collection, measure: str, a: int, b: int) -> dict[str, Any]:
     """Accuracy of every model on every suite, and a test of models a and b on the items of each.
 
-    The test is McNemar's, exact, or a permutation of items where an answer may be between right and wrong;
+    The test is McNemar's, exact, or a permutation of items if an answer may be between right and wrong;
     p-values are adjusted over suites (Holm). `overall` permutes whole suites.
     """
     numbers = range(len(collection.sources))

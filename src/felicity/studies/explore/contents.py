@@ -1,4 +1,4 @@
-"""What a page is told about a collection, and everything that a page needs that opens without a server."""
+"""What a page shows about a collection, and everything that a page without a server needs."""
 
 import math
 from itertools import combinations

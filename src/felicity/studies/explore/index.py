@@ -32,7 +32,7 @@ class Source:
     manifest: Mapping[str, Any]
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """A table of the run, read only where it is needed."""
+        """A table of the run, read only as far as needed."""
         folder = self.home if table in ("items", "requests", "contexts") else self.run
         return pl.scan_parquet(folder.file(table))
 
@@ -104,7 +104,7 @@ def _judge(source: Source, number: int) -> pl.LazyFrame:
 
 
 def in_order(source: Source) -> pl.LazyFrame:
-    """Requests, the conditions of each item in their order: good, bad, the others as they come."""
+    """Requests, the conditions of each item in their order: good, bad, the others in order of occurrence."""
     asked = (
         source.scan("requests")
         .select("request", "item", "condition", "context", "text")

@@ -155,7 +155,7 @@ def _read_scores(source: Source, requests: Sequence[str], *, few: bool) -> dict[
 
 
 def _read_extras(source: Source, items: pl.Series) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """What else some rules know of an item: surprisal by region, predictions, words for blanks."""
+    """What else some rules know about an item: surprisal by region, predictions, words for blanks."""
     columns = {
         "regions": ("item", "condition", "region", "name", "surprisal_bits"),
         "predictions": ("item", "rule", "passed", "margin", "stable"),

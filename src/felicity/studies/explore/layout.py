@@ -250,7 +250,7 @@ def run_margin(first: Sequence[float], second: Sequence[float]) -> Running:
     margins: list[float] = []
     total = 0.0
     for one, other in zip(first, second, strict=True):
-        # Two impossible tokens are level; their difference would be no number.
+        # Two impossible tokens are level; their difference would not be a number.
         total += 0.0 if one == other else one - other
         margins.append(total)
     final = margins[-1] if margins else 0.0

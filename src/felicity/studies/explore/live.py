@@ -83,7 +83,7 @@ def list_alternatives(
 def tabulate_pairs(pairs: Sequence[Mapping[str, str]]) -> pl.DataFrame:
     """Pairs that were kept, as a table that `felicity run` takes: one row per sentence.
 
-    Each has `good`, `bad` and, where it has one, `context`.
+    Each has `good`, `bad` and, if it has one, `context`.
 
     Raises BadInput if there is none or one lacks a sentence.
     """

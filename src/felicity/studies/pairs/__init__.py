@@ -1,4 +1,4 @@
-"""Minimal pairs of equal token length: make a set, compare it with a biased one, repair one's own."""
+"""Minimal pairs of equal token length: make a set, compare it with a biased one, repair your own."""
 
 from felicity.studies.pairs.debias import (
     DEBIAS_MEASURES,

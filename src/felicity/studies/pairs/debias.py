@@ -59,7 +59,7 @@ def study_debias(
 
     The runs are kept under `folder`/biased and `folder`/debiased.
 
-    Raises BadInput where the two sets have no suite in common, NotPossible where a model has no weights.
+    Raises BadInput if the two sets have no suite in common, NotPossible if a model has no weights.
     """
     study = partial(
         study_bias,
@@ -91,7 +91,7 @@ def study_debias(
 def compare_sets(biased: pl.DataFrame, fair: pl.DataFrame, *, model: str) -> pl.DataFrame:
     """The rows of one model, from the judgements of both sets with the split of each item.
 
-    Raises BadInput where the two sets have no suite in common.
+    Raises BadInput if the two sets have no suite in common.
     """
     suites = [s for s in biased["suite"].unique(maintain_order=True) if s in set(fair["suite"].unique())]
     if not suites:

@@ -55,7 +55,7 @@ WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
 class PairsPlan:
     """What is to be made.
 
-    paradigms: UIDs of built-in paradigms, or `all`. files: paradigm files of one's own. tokenizers: what
+    paradigms: UIDs of built-in paradigms, or `all`. files: the user's own paradigm files. tokenizers: what
     counts tokens, each a model, a hub name or a folder. match: what is matched (`none` makes the unmatched
     twin of the set that the same plan would make matched).
     """
@@ -88,7 +88,7 @@ def make_pairs(
 ) -> PairSet:
     """Generate the pairs of a plan. counters: token counters that are open already, by name.
 
-    Raises BadInput, UnknownName or NotPossible for what the plan or a paradigm file has wrong.
+    Raises BadInput, UnknownName or NotPossible for an error in the plan or a paradigm file.
     """
     matching = _read_matching(plan)
     lexicon = read_lexicon(plan.lexicon)
@@ -147,7 +147,7 @@ def list_paradigms() -> list[Paradigm]:
 def open_counters(specs: Sequence[str]) -> dict[str, CountTokens]:
     """What counts tokens, by the name of the model or folder.
 
-    Raises BadInput where two go by one name or one cannot be opened.
+    Raises BadInput if two have the same name or one cannot be opened.
     """
     counters: dict[str, CountTokens] = {}
     for spec in dict.fromkeys(specs):
@@ -161,7 +161,7 @@ def open_counters(specs: Sequence[str]) -> dict[str, CountTokens]:
 def open_frequency() -> Frequency:
     """Zipf frequencies of English words.
 
-    Raises NotPossible where wordfreq is not installed.
+    Raises NotPossible if wordfreq is not installed.
     """
     try:
         from wordfreq import zipf_frequency

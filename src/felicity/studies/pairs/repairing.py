@@ -1,4 +1,4 @@
-"""Repair a file of pairs under one's tokenizers: a sheet to review, then the set that was agreed on."""
+"""Repair a file of pairs under the given tokenizers: a sheet to review, then the set that was agreed on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def repair_pairs(
 ) -> RepairedSet:
     """Keep the pairs that are equally long under all tokenizers, propose replacements for the others.
 
-    Raises BadInput where the dataset is not one of pairs.
+    Raises BadInput if the dataset is not one of pairs.
     """
     items = read_dataset(dataset, columns, folder=folder).items
     if set(items["condition"].unique()) != {"good", "bad"}:
@@ -66,7 +66,7 @@ def repair_pairs(
 def accept_repairs(sheet: pl.DataFrame) -> pl.DataFrame:
     """The pairs of a reviewed sheet: all that were kept, and the proposals that nobody refused.
 
-    Raises BadInput where the sheet lacks a column.
+    Raises BadInput if the sheet lacks a column.
     """
     for name in SHEET:
         if name not in sheet.columns:

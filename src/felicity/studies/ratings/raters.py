@@ -12,10 +12,10 @@ def choose_raters(ratings: pl.DataFrame, *, quota: int, below: float) -> pl.Data
     ratings: one row per rating with rater, list, item, condition, role, rating. Reliability is the Spearman
     correlation of a rater with the mean of all other raters of the list.
 
-    Gives one row per rater: list, rater, n, reliability (null where it cannot be computed), kept. Lists that
+    Gives one row per rater: list, rater, n, reliability (null if it cannot be computed), kept. Lists that
     fewer than `quota` raters have finished are not judged yet and left out.
 
-    Raises BadInput where there are no numbers to compare.
+    Raises BadInput if there are no numbers to compare.
     """
     targets = ratings.filter(pl.col("role") == "target", pl.col("rating").is_not_null())
     if targets.is_empty():

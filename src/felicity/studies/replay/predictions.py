@@ -88,7 +88,7 @@ def replay_predictions(path: Path, *, dataset: str | None = None) -> Replayed:
 def _read_cloze(name: str) -> Dataset:
     """The dataset, read for its cloze rule.
 
-    Raises BadInput where it has none.
+    Raises BadInput if it has none.
     """
     if "cloze" not in find_entry(name).methods:
         raise BadInput(f"'{name}' is not judged by cloze predictions; name another dataset with --dataset.")
@@ -103,11 +103,11 @@ def _role_frames(data: Dataset) -> pl.DataFrame:
 
 
 def fit_lines(model: Predictions, frames: pl.DataFrame, data: Dataset | None) -> Predictions | None:
-    """The predictions of the frames, in their order; None where the lines cannot be matched to them.
+    """The predictions of the frames, in their order; None if the lines cannot be matched to them.
 
     A file has one line per frame, or one per stimulus of the dataset, or the frames of each item several
-    times over, as the authors of NEG-136-SIMP have. Which of the last two, the file itself tells: lines
-    for the same context must be the same.
+    times over, as the authors of NEG-136-SIMP have. Which of the last two applies, the file itself shows:
+    lines for the same context must be the same.
     """
     if len(model.words) == len(frames):
         return model

@@ -67,7 +67,7 @@ def replay_scores(table: Table, dataset: str | None, good: str) -> Replayed:
 
 
 def _refuse_partial(frame: pl.DataFrame, wanted: pl.DataFrame, path: Path) -> None:
-    """Stop where an item lacks one of its conditions, for it would be left out of the accuracy."""
+    """Refuse an item that lacks one of its conditions, since it would be left out of the accuracy."""
     here = wanted.join(frame, on="item", how="semi", maintain_order="left")
     missing = here.join(frame, on=["item", "condition"], how="anti", maintain_order="left")
     if len(missing):
@@ -147,7 +147,7 @@ def replay_surprisals(regions: pl.DataFrame, dataset: str, rows: int) -> Replaye
 
 
 def _refuse_gaps(items: pl.DataFrame, regions: pl.DataFrame) -> None:
-    """Stop where a region is missing from a sum over all of them."""
+    """Refuse a sum over all regions from which a region is missing."""
     summed = items.filter(
         pl.col("predictions").list.eval(pl.element().str.contains("(*;", literal=True)).list.any()
     )

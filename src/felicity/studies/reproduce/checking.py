@@ -95,7 +95,7 @@ def check_paper(
     level: `data` computes from published files; `model` also runs models, by their names in the paper,
     mapped to values of `-m`. only: patterns of claim ids.
 
-    Raises UnknownName for a model that no claim names, BadInput where a claim cannot be computed or no
+    Raises UnknownName for a model that no claim names, BadInput if a claim cannot be computed or no
     input is found.
     """
     if level not in LEVELS:

@@ -33,7 +33,7 @@ class Printed:
     def parse(cls, text: str) -> "Printed":
         """From `.940`, `22,326`, `1.9e-8`, `< .001`, `yes`.
 
-        Raises ValueError where the text is no figure.
+        Raises ValueError if the text is not a figure.
 
         >>> Printed.parse(".940").unit
         0.001

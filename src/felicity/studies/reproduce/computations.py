@@ -126,7 +126,7 @@ def read_fit(fitted: Any, term: str | None, figure: str) -> float:
 def pick(table: pl.DataFrame, name: str) -> float:
     """The value of a column in a table of one row.
 
-    Raises UnknownName for a column that is not there, BadInput where there is not one row.
+    Raises UnknownName for a column that is not there, BadInput if there is not one row.
     """
     if table.height != 1:
         raise BadInput(f"{table.height} rows match the arguments, instead of one.")
@@ -146,7 +146,7 @@ def column(table: pl.DataFrame, name: str) -> pl.Series:
 def number_column(table: pl.DataFrame, name: str, where: Where | None) -> pl.Series:
     """A column of numbers, of the selected rows.
 
-    Raises BadInput where it holds something else, or nothing.
+    Raises BadInput if it holds something else, or nothing.
     """
     values = column(select(table, where), name)
     if not values.dtype.is_numeric() or values.is_empty():
@@ -164,7 +164,7 @@ def select(table: pl.DataFrame, where: Where | None) -> pl.DataFrame:
 def find_computation(name: str, beside: Path, registry: Registry[Computation]) -> Computation:
     """A computation by its name, or a function of a Python file beside the claims file.
 
-    Raises UnknownName, or BadInput where the file or the function is missing.
+    Raises UnknownName, or BadInput if the file or the function is missing.
     """
     if ".py:" not in name:
         return registry[name]

@@ -73,7 +73,7 @@ def count_ratings(files: Files, *, rating: int | None = None, distinct: str | No
 
 @COMPUTATIONS.add("huynh2022.ratings_of_each")
 def ratings_of_each(files: Files, *, column: str) -> float:
-    """Ratings of each participant, or of each item (idx), where all have the same number; else none."""
+    """Ratings of each participant, or of each item (idx), if all have the same number; else none."""
     counts = _ratings(files)[column].value_counts()["count"].unique().to_list()
     return float(counts[0]) if len(counts) == 1 else float("nan")
 

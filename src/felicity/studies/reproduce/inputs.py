@@ -56,7 +56,7 @@ class Files:
     def path(self, name: str) -> Path:
         """The path of an input on this machine.
 
-        Raises BadInput where the claim does not list it.
+        Raises BadInput if the claim does not list it.
         """
         self._use(name)
         found = self.known[name].path

@@ -75,7 +75,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def count_statuses(checked: Checked) -> dict[str, dict[str, int]]:
-    """Claims by group and status; one group where the claims have none."""
+    """Claims by group and status; one group if the claims have none."""
     groups = list(dict.fromkeys(verdict.claim.group or "" for verdict in checked.verdicts))
     counted = {}
     for group in groups:
@@ -88,7 +88,7 @@ def count_statuses(checked: Checked) -> dict[str, dict[str, int]]:
 def write_check(checked: Checked, folder: Path) -> list[Path]:
     """Write claims.json, claims.csv and report.html; gives their paths.
 
-    Raises FelicityError where the folder cannot be written.
+    Raises FelicityError if the folder cannot be written.
     """
     paths = [folder / name for name in FILES]
     with replacing(paths[0]) as part:
@@ -153,7 +153,7 @@ def _cell(verdict: Verdict) -> dict[str, Any]:
 
 
 def _differing(verdict: Verdict) -> str:
-    """The corrected reading where it is another figure than the computed one."""
+    """The corrected reading if it differs from the computed figure."""
     if verdict.corrected is None:
         return ""
     shown = verdict.claim.printed.show(verdict.corrected)

@@ -1,4 +1,4 @@
-"""The explorer: one page, and answers in JSON that its script asks for.
+"""The explorer: one page, and the JSON answers that its script requests.
 
 The page is for the person who started it. Its link carries a key, which the script sends as a header with
 every question; another origin cannot send that header, and is refused besides.
@@ -58,7 +58,9 @@ def create_explore_site(
         Guard,
         limit=RateLimit(REQUESTS_PER_SECOND),
         secure=False,
-        refuse=lambda status: JSONResponse({"error": "Too many requests, or too large a one."}, status),
+        refuse=lambda status: JSONResponse(
+            {"error": "Too many requests, or a request that is too large."}, status
+        ),
     )
     return site
 
@@ -98,7 +100,7 @@ class _ExplorerState:
         self.turn = threading.Lock()
 
     def admit(self, request: Request) -> None:
-        """Refuse a question without the key, and any that a page of another origin asks.
+        """Refuse a request without the key, and any from a page of another origin.
 
         Raises HTTPException.
         """

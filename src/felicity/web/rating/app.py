@@ -89,7 +89,7 @@ class _Shared:
     def rater(self, request: Request) -> tuple[Session, str]:
         """The session and rater of a request.
 
-        Raises Refused where there is none.
+        Raises Refused if there is none.
         """
         session = self.signer.read(request)
         if session is None or session.rater is None:

@@ -41,7 +41,7 @@ class Pages:
         return html(page.render(shared | content), status)
 
     def message(self, title: str, text: str, status: int = 200) -> Response:
-        """A short page that only says something."""
+        """A short page with a message."""
         words = self.study.interface
         # Whoever has lost the way, and not the place, is led back to it.
         to_study = title in ("not_found", "forbidden")
@@ -112,7 +112,7 @@ class Pages:
         return self.study.interface["progress"].format(done=number, total=total)
 
     def _previous(self, place: RaterPosition, number: int) -> int | None:
-        """The step that Back leads to: the trial before, where the study allows it."""
+        """The step that Back leads to: the trial before, if the study allows it."""
         if not self.study.back or number == 0 or place.steps[number - 1].kind != "trial":
             return None
         return number - 1

@@ -39,8 +39,8 @@ class Signer:
 
     def __init__(self, key: bytes, *, secure: bool) -> None:
         self.secure = secure
-        # A __Host- cookie cannot be set or read by a neighbouring domain. Ports share cookies, so that the
-        # name tells studies on one machine apart.
+        # A __Host- cookie cannot be set or read by a neighbouring domain. Ports share cookies, so the name
+        # distinguishes the studies on one machine.
         own = hashlib.sha256(key).hexdigest()[:8]
         self.cookie = f"__Host-felicity-{own}" if secure else f"felicity-{own}"
         self._sessions = URLSafeSerializer(key.hex(), salt="session")
@@ -48,7 +48,7 @@ class Signer:
         self._researcher = URLSafeSerializer(key.hex(), salt="researcher")
 
     def read(self, request: Request) -> Session | None:
-        """The session of a request, or None where there is no cookie of ours."""
+        """The session of a request, or None if it has none of this site's cookies."""
         values = _load(self._sessions, request.cookies.get(self.cookie, ""))
         if not isinstance(values, list) or len(values) != 4:
             return None
