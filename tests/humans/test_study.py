@@ -49,7 +49,7 @@ def test_a_wrong_study_file_is_refused_with_line_and_reason(
 
 def test_sections_added_by_the_user_are_checked_too(tmp_path: Path) -> None:
     wrong = {
-        '[[demographics]]\nname = "age"\nquestion = "Age?"\nkind = "number"\nbins = [30, 20]\n': "rising",
+        '[[demographics]]\nname = "age"\nquestion = "Age?"\nkind = "number"\nbins = [30, 20]\n': "ascending",
         '[[demographics]]\nname = "sex"\nquestion = "?"\nchoices = ["one"]\n': "two choices",
         '[quiz]\n[[quiz.questions]]\nquestion = "?"\nchoices = ["a", "b"]\ncorrect = "c"\n': "not one of the",
         '[platform]\nname = "other"\n': "name its URL parameter",

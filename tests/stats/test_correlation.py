@@ -14,7 +14,7 @@ from felicity.stats.correlation import (
     correlate,
     disattenuate,
     steiger_z,
-    steiger_z_nonoverlapping,
+    steiger_z_apart,
     williams_t,
 )
 from felicity.stats.fit import compare_lines, describe_regression, fit_ols
@@ -100,7 +100,7 @@ def test_williams_t() -> None:
 
 def test_steiger_z_without_a_shared_variable() -> None:
     # R: psych::r.test(n = 103, r12 = .5, r34 = .6, r23 = .7, r13 = .5, r14 = .5, r24 = .8)
-    z, p = steiger_z_nonoverlapping(0.5, 0.6, 0.5, 0.5, 0.7, 0.8, 103)
+    z, p = steiger_z_apart(0.5, 0.6, 0.5, 0.5, 0.7, 0.8, 103)
     assert [z, p] == pytest.approx([-1.202657310766, 0.229108959966], abs=1e-10)
 
 

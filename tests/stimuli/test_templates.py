@@ -52,7 +52,7 @@ def test_a_verb_agrees_with_its_noun() -> None:
 
 
 def test_a_word_that_is_no_noun_takes_no_article() -> None:
-    with pytest.raises(BadInput, match="no noun"):
+    with pytest.raises(BadInput, match="not a noun"):
         fill("{a verb}", {"verb": "saw"}, nouns=frozenset())
 
 

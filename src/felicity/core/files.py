@@ -313,6 +313,18 @@ def _parse_csv(content: bytes, path: Path, ending: str, *, as_text: bool) -> "pl
         ) from error
 
 
+def write_frame(frame: "pl.DataFrame", path: Path) -> None:
+    """Write a table atomically, as Parquet, JSON lines, TSV or CSV by the ending of its name."""
+    ending = path.suffix.lower()
+    with replacing(path) as part:
+        if ending == ".parquet":
+            frame.write_parquet(part)
+        elif ending == ".jsonl":
+            frame.write_ndjson(part)
+        else:
+            frame.write_csv(part, separator="\t" if ending == ".tsv" else ",")
+
+
 def _sync(path: Path) -> None:
     """Wait until a file's content is on disk."""
     handle = os.open(path, os.O_RDONLY)

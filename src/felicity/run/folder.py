@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.errors import BadInput, FelicityError, UnknownName
-from felicity.core.files import clear_leftovers, disk_errors, read_text, refuse_name, replacing
+from felicity.core.files import clear_leftovers, disk_errors, read_text, refuse_name, replacing, write_frame
 from felicity.core.schemas import (
     AUDIT,
     CLOZE,
@@ -332,14 +332,7 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
     Raises UnknownName for another ending.
     """
     check_ending(path)
-    ending = path.suffix.lower()
-    with replacing(path) as part:
-        if ending == ".parquet":
-            frame.write_parquet(part, compression="zstd")
-        elif ending == ".jsonl":
-            frame.write_ndjson(part)
-        else:
-            _with_json(frame).write_csv(part, separator="\t" if ending == ".tsv" else ",")
+    write_frame(frame if path.suffix.lower() in (".parquet", ".jsonl") else _with_json(frame), path)
 
 
 def _with_json(frame: pl.DataFrame) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from .correlation import compare_correlations as compare_correlations
 from .correlation import correlate as correlate
 from .correlation import disattenuate as disattenuate
 from .correlation import steiger_z as steiger_z
-from .correlation import steiger_z_nonoverlapping as steiger_z_nonoverlapping
+from .correlation import steiger_z_apart as steiger_z_apart
 from .correlation import williams_t as williams_t
 from .fit import compare_lines as compare_lines
 from .fit import describe_fit as describe_fit

@@ -199,7 +199,7 @@ def steiger_z(r12: float, r13: float, r23: float, n: int) -> tuple[float, float]
     return _z(r12, r13, inner / (1.0 - mean**2) ** 2, n)
 
 
-def steiger_z_nonoverlapping(
+def steiger_z_apart(
     r12: float, r34: float, r13: float, r14: float, r23: float, r24: float, n: int
 ) -> tuple[float, float]:
     """Steiger's Z of r12 against r34, which share no variable: Z, two-sided p."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.files import read_bytes, read_frame, read_text, replacing
+from felicity.core.files import read_bytes, read_frame, read_text, replacing, write_frame
 from felicity.core.schemas import ITEMS, TEXT
 
 CLOZE_ITEMS = {**ITEMS, "context_text": TEXT, "sentence": TEXT}
@@ -97,15 +97,11 @@ def write_items(items: pl.DataFrame, path: Path) -> None:
     Raises BadInput for another ending.
     """
     check_items_file(path)
+    if path.suffix != ".txt":
+        write_frame(items, path)
+        return
     with replacing(path) as part:
-        if path.suffix == ".parquet":
-            items.write_parquet(part)
-        elif path.suffix == ".jsonl":
-            items.write_ndjson(part)
-        elif path.suffix == ".txt":
-            part.write_text("".join(f"{sentence},\n" for sentence in items["sentence"]), encoding="utf-8")
-        else:
-            items.write_csv(part, separator="\t" if path.suffix == ".tsv" else ",")
+        part.write_text("".join(f"{sentence},\n" for sentence in items["sentence"]), encoding="utf-8")
 
 
 def read_pairs(path: Path) -> list[Pair]:

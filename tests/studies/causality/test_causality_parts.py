@@ -343,7 +343,7 @@ def test_a_language_without_frequencies_is_refused(tmp_path: Path, language: str
 
 def test_a_table_in_place_of_a_design_is_refused(tmp_path: Path) -> None:
     write_design(tmp_path)
-    with pytest.raises(BadInput, match="verbs.csv is no design"):
+    with pytest.raises(BadInput, match="verbs.csv is not a design file"):
         read_stimuli_set(str(tmp_path / "verbs.csv"))
 
 

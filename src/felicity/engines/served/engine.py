@@ -90,7 +90,7 @@ class ServedEngine:
                 requests = int(known["own"].sum())
                 sent = pl.col("own") * pl.col("before") + pl.col("own") * (pl.col("own") + 1) // 2
                 tokens = int(known.select(sent.sum()).item())
-        return self._connection.serving.estimate_cost(requests=requests, tokens=tokens)
+        return self._connection.serving.bill(requests=requests, tokens=tokens)
 
     def score(
         self, prompts: pl.DataFrame, *, done: Collection[str] = (), extras: TokenExtras = NO_EXTRAS

@@ -73,10 +73,10 @@ class Serving:
             if wrong:
                 raise BadInput(f"--{name.replace('_', '-')} is {getattr(self, name)}; it must be {wanted}.")
 
-    def estimate_cost(self, *, requests: int, tokens: int) -> CostEstimate:
+    def bill(self, *, requests: int, tokens: int) -> CostEstimate:
         """The cost of this many tokens.
 
-        >>> Serving(price_per_million=2.0).estimate_cost(requests=10, tokens=500).cost
+        >>> Serving(price_per_million=2.0).bill(requests=10, tokens=500).cost
         0.001
         """
         price = self.price_per_million

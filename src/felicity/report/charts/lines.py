@@ -12,6 +12,7 @@ from felicity.report.charts.panels import (
     choose_styles,
     draw_frames,
     draw_legend,
+    finish_panels,
     legend_height,
     place_legend,
 )
@@ -166,8 +167,6 @@ def chart_bands(
     subtitle: str = "",
 ) -> Spec:
     """One panel per name, in order of occurrence, all on the same scales; a dashed line marks `level`."""
-    import altair as alt
-
     panels = list(dict.fromkeys(step.panel for step in steps))
     series = list(dict.fromkeys(step.series for step in steps))
     chosen = choose_styles(series, styles)
@@ -179,7 +178,6 @@ def chart_bands(
         columns=COLUMNS,
         height=_panel_height(len(panels), canvas),
     )
-    entries = place_legend(series, grid.width)
     marks = draw_frames(grid, level=level)
     for name in series:
         own = [step for step in steps if step.series == name]
@@ -187,13 +185,7 @@ def chart_bands(
     for name in series:
         own = [step for step in steps if step.series == name]
         marks += _line(own, panels, grid, chosen[name])
-    marks += draw_legend(entries, chosen)
-    return finish(
-        alt.layer(*marks).properties(width=grid.width, height=grid.height),
-        margins={"left": grid.left, "right": grid.right, "top": legend_height(entries), "bottom": 6},
-        title=title,
-        subtitle=subtitle,
-    )
+    return finish_panels(marks, grid, series, chosen, title=title, subtitle=subtitle)
 
 
 def _panel_height(panels: int, canvas: Canvas) -> float:

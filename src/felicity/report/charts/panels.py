@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any, NamedTuple
 
-from felicity.report.charts.canvas import LIGHT, Canvas, plot
+from felicity.report.charts.canvas import LIGHT, Canvas, Spec, finish, plot
 from felicity.report.wording import MINUS
 
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -273,6 +273,28 @@ def draw_frames(grid: Grid, *, level: float | None = None) -> list[Any]:
     middle = alt.value((grid.height - AXIS_TITLE) / 2)
     marks.append(side.encode(x=alt.value(14 - grid.left), y=middle, text=alt.Text("word:N")))
     return marks
+
+
+def finish_panels(
+    marks: Sequence[Any],
+    grid: Grid,
+    legend: Sequence[str],
+    styles: Mapping[str, LineStyle],
+    *,
+    title: str,
+    subtitle: str,
+) -> Spec:
+    """The marks of all panels under a legend of these names, as a specification."""
+    import altair as alt
+
+    entries = place_legend(legend, grid.width)
+    above = draw_legend(entries, styles) if entries else []
+    return finish(
+        alt.layer(*marks, *above).properties(width=grid.width, height=grid.height),
+        margins={"left": grid.left, "right": grid.right, "top": legend_height(entries), "bottom": 6},
+        title=title,
+        subtitle=subtitle,
+    )
 
 
 def _shown_ticks(grid: Grid) -> list[float]:

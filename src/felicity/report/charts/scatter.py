@@ -3,16 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from felicity.report.charts.canvas import LIGHT, Canvas, Spec, finish, plot
+from felicity.report.charts.canvas import LIGHT, Canvas, Spec, plot
 from felicity.report.charts.panels import (
     Axis,
     Grid,
     LineStyle,
     choose_styles,
     draw_frames,
-    draw_legend,
-    legend_height,
-    place_legend,
+    finish_panels,
 )
 
 MOST_NAMES = 12
@@ -140,8 +138,6 @@ def chart_scatter(
 
     With `diagonal` both axes are the same and a dashed line shows where y equals x.
     """
-    import altair as alt
-
     if canvas.narrow:  # a phone has no pointer to hold over a dot
         dots = [dot._replace(hover="") for dot in dots]
     panels = list(dict.fromkeys(dot.panel for dot in dots))
@@ -159,8 +155,8 @@ def chart_scatter(
         height=_panel_height(len(panels), canvas),
     )
     # If every panel shows the one series it is named after, a legend would add nothing.
-    told = all(dot.panel == dot.series for dot in dots)
-    entries = place_legend([] if told else [name for name in series if name], grid.width)
+    titled = all(dot.panel == dot.series for dot in dots)
+    legend = [] if titled else [name for name in series if name]
     marks = draw_frames(grid, level=None if diagonal else 0.0 if min(ys) <= 0 <= max(ys) else None)
     if diagonal:
         marks.append(_diagonals(grid))
@@ -169,13 +165,7 @@ def chart_scatter(
         marks += [*_dots(own, panels, grid, chosen[name]), *_fits(own, panels, grid, chosen[name])]
     places = [LabelledPoint(panels.index(dot.panel), *_at(dot, panels, grid), dot.name) for dot in dots]
     marks += [*draw_names(places, grid), *draw_corners(corners or {}, places, grid)]
-    marks += draw_legend(entries, chosen) if entries else []
-    return finish(
-        alt.layer(*marks).properties(width=grid.width, height=grid.height),
-        margins={"left": grid.left, "right": grid.right, "top": legend_height(entries), "bottom": 6},
-        title=title,
-        subtitle=subtitle,
-    )
+    return finish_panels(marks, grid, legend, chosen, title=title, subtitle=subtitle)
 
 
 def fit_line(points: Sequence[tuple[float, float]]) -> tuple[float, float] | None:

@@ -1,6 +1,6 @@
 """Make a set of minimal pairs: open the tokenizers, read the paradigms, generate, and account for it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible, UnknownName
-from felicity.core.files import replacing
+from felicity.core.files import write_frame
 from felicity.core.progress import Progress
 from felicity.engines import open_counter
 from felicity.stimuli.grammar import read_grammar
@@ -43,12 +43,7 @@ SMALL_WORDS = {
     "and",
 }
 MATCHES = ("length", "frequency", "none")
-WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
-    ".parquet": lambda pairs, path: pairs.write_parquet(path),
-    ".csv": lambda pairs, path: pairs.write_csv(path),
-    ".tsv": lambda pairs, path: pairs.write_csv(path, separator="\t"),
-    ".jsonl": lambda pairs, path: pairs.write_ndjson(path),
-}
+ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,8 +178,8 @@ def check_pairs_file(path: Path) -> None:
 
     Raises BadInput for another ending.
     """
-    if path.suffix not in WRITERS:
-        raise BadInput(f"Cannot write {path}: name a file that ends in {', '.join(WRITERS)}.")
+    if path.suffix not in ENDINGS:
+        raise BadInput(f"Cannot write {path}: name a file that ends in {', '.join(ENDINGS)}.")
 
 
 def write_pairs(pairs: pl.DataFrame, path: Path) -> Path:
@@ -193,8 +188,7 @@ def write_pairs(pairs: pl.DataFrame, path: Path) -> Path:
     Raises BadInput for another ending.
     """
     check_pairs_file(path)
-    with replacing(path) as part:
-        WRITERS[path.suffix](pairs, part)
+    write_frame(pairs, path)
     return path
 
 
