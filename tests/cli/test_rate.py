@@ -162,7 +162,7 @@ def test_simulated_raters_fill_every_list_and_leave_the_real_database_alone(cli:
 def test_a_simulation_overwrites_nothing_but_a_simulation(cli: Cli, small: Path) -> None:
     said = cli("rate", "simulate", small, "-o", small, "-q")
     assert said.code == 2
-    assert "holds something else" in said.err
+    assert "contains something other" in said.err
     assert (small / "study.toml").exists()
 
 
