@@ -60,9 +60,9 @@ def acceptability(
     """Correlate models' scores with people's ratings, with and without context (Lau et al. 2020).
 
     Every model scores every sentence without a context and in every context that people saw; every measure is
-    correlated with the ratings of every setting, beside what people reach among themselves (UB1, UB2). Masked
-    models are asked in both ways of masking, XLNet in both orders. Writes CSV tables and report.html, and
-    resumes where it stopped.
+    correlated with the ratings of every setting, beside the upper bounds given by the agreement among people
+    (UB1, UB2). Masked models are scored in both ways of masking, XLNet in both orders. Writes CSV tables and
+    report.html, and resumes where it stopped.
 
     \b
     A table has the columns text and rating, and as needed:

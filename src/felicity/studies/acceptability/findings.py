@@ -1,4 +1,4 @@
-"""What the study says in sentences: which measure is best, how far to the ceiling, whether context helps."""
+"""The findings in sentences: which measure is best, how far it is from the ceiling, whether context helps."""
 
 from typing import Any
 

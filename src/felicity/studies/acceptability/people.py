@@ -198,7 +198,7 @@ def measure_shifts(ratings: RatedSentences, *, seed: int = 0) -> pl.DataFrame:
 def find_ceilings(
     ratings: RatedSentences, *, trials: int = TRIALS, seed: int = 0
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Rows of CEILINGS: UB1 (one rating against the rest) and UB2 (random halves), and what cannot be told.
+    """Rows of CEILINGS: UB1 (one rating against the rest) and UB2 (random halves), and what has none.
 
     low and high hold 95% of the trials.
     """

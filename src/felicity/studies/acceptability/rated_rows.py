@@ -1,6 +1,6 @@
 """Rows of ratings as tables, exports and datasets have them, and what their conditions mean.
 
-A condition is a setting where an item has one sentence and its conditions differ in the context. Where the
+A condition is a setting if an item has one sentence and its conditions differ in the context. If the
 conditions of an item are different sentences (an item x condition design), each sentence is a stimulus of its
 own, named ITEM/CONDITION, and its setting follows from whether it has a context.
 """
@@ -16,7 +16,7 @@ from felicity.data import read_table
 
 NONE, REAL, RANDOM = "none", "real", "random"
 ORDER = (NONE, REAL, RANDOM)
-# Conditions that say nothing of a sentence.
+# Conditions that say nothing about a sentence.
 PLAIN = ("", "rated", "text")
 ROWS: dict[str, Any] = {
     "line": pl.UInt32,
@@ -119,7 +119,7 @@ def name_settings(name: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataF
     Gives also which stimulus is which item in which condition (stimulus, item, condition), or None if an item
     has one sentence only.
 
-    Raises BadInput where it is not clear which sentence of an item was rated.
+    Raises BadInput if it is not clear which sentence of an item was rated.
     """
     told = pl.when(pl.col("context_text").is_null()).then(pl.lit(NONE)).otherwise(pl.lit(REAL))
     if not _has_stimuli(rows):

@@ -104,7 +104,7 @@ class RatedSentences:
 
 
 def label_setting(setting: str) -> str:
-    """How tables call the ratings of a setting: H0, H+ and H- as in the paper, else by its name."""
+    """What tables call the ratings of a setting: H0, H+ and H- as in the paper, else by its name."""
     return LABELS.get(setting, f"H {setting}")
 
 

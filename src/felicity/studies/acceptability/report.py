@@ -163,7 +163,7 @@ def _reproduce(study: AcceptabilityStudy) -> Extra:
     return Extra(
         name="reproduce",
         title="How to reproduce this",
-        lede="What was asked of which model, under which policy.",
+        lede="Which models were scored, under which policy.",
         columns=("Model", "Family", "Parameters", "Unigram counts", "Policy"),
         rows=tuple(rows),
         names=2,

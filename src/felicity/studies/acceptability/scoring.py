@@ -21,7 +21,7 @@ from felicity.data import LEFT_OUT, Dataset
 from felicity.engines import open_tokenizer
 from felicity.engines.tokenizing import count_tokens, read_lines
 from felicity.measures import MEASURES, Unigram, needs_unigram, read_unigram, write_unigram
-from felicity.run import Model, RunFolder, carry_out, plan_run
+from felicity.run import Model, RunFolder, carry_out, plan_run, refuse_namesakes
 from felicity.studies.acceptability.correlations import SCORES
 from felicity.studies.acceptability.rated_rows import NONE
 from felicity.studies.acceptability.ratings import RatedSentences
@@ -33,7 +33,7 @@ OpenModel = Callable[[str, Policy], Model]
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """A model as one row of the table: `reading` is the value of the field that tells its rows apart."""
+    """A model as one row of the table: `reading` is the value of the field that distinguishes its rows."""
 
     name: str
     lm: Model
@@ -50,13 +50,12 @@ def open_readings(specs: Sequence[str], policy: Policy, open_one: OpenModel) -> 
 
     Raises BadInput if two have the same name.
     """
-    taken: set[str] = set()
+    names: list[str] = []
     for spec in specs:
         lm = open_one(spec, policy)
         plain = Path(lm.info.name).name or lm.info.name
-        if plain in taken:
-            raise BadInput(f"Two models are called '{plain}'; give each once, or rename a folder.")
-        taken.add(plain)
+        names.append(plain)
+        refuse_namesakes(names)
         field, values = READINGS.get(lm.info.family, ("", ()))
         if not values or getattr(policy, field) != "auto":
             yield Reading(name=plain, lm=lm)
@@ -144,18 +143,17 @@ class CountSource:
     def _count(self, model: Reading, corpus: Path) -> Unigram:
         """Counts of the corpus in this model's tokens, kept in the folder with a digest.
 
-        They are counted again where corpus or tokenizer is another one, or the table is damaged.
+        They are counted again if the corpus or tokenizer is another one, or the table is damaged.
         """
         path = self.folder / f"{model.lm.info.tokenizer[:16]}-{self._corpus_digest[:16]}.tsv"
         check = path.with_suffix(".sha256")
-        if not _is_whole(path, check):
+        if not _is_intact(path, check):
             try:
                 tokenizer = open_tokenizer(model.lm.spec)
             except FelicityError as error:
                 raise NotPossible(
                     f"The tokens of '{model.name}' cannot be counted here ({error}); count them elsewhere "
-                    "and "
-                    f"give the table with --unigram {model.name}=FILE, or omit --corpus."
+                    f"and give the table with --unigram {model.name}=FILE, or omit --corpus."
                 ) from error
             write_unigram(count_tokens(tokenizer, read_lines(corpus)), path)
             with replacing(check) as part:
@@ -163,7 +161,7 @@ class CountSource:
         return read_unigram(path)
 
 
-def _is_whole(path: Path, check: Path) -> bool:
+def _is_intact(path: Path, check: Path) -> bool:
     """Whether a file is there and has the digest that is kept beside it."""
     try:
         return check.read_text(encoding="ascii", errors="replace").split()[:1] == [hash_file(path)]
@@ -209,7 +207,7 @@ def score_reading(
     seed: int,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Rows of SCORES for one model; its run is kept in `folder`/models and taken up where it stopped.
+    """Rows of SCORES for one model; its run is kept in `folder`/models and resumes where it stopped.
 
     Raises NotPossible if no measure is left.
     """

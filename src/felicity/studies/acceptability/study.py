@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.files import disk_errors, replacing
+from felicity.core.files import disk_errors
 from felicity.core.policy import Policy
 from felicity.core.progress import Progress
 from felicity.measures import MEASURES
-from felicity.run import command_line, installed, now, read_record, write_record
+from felicity.run import describe_study, is_study, read_record, write_record, write_sheets
 from felicity.studies.acceptability import people
 from felicity.studies.acceptability.correlations import (
     Cell,
@@ -27,7 +27,7 @@ from felicity.studies.acceptability.correlations import (
 from felicity.studies.acceptability.ratings import RatedSentences, read_ratings, sample_sentences
 from felicity.studies.acceptability.scoring import CountSource, OpenModel, open_readings, score_reading
 
-RECORD = "study.json"
+KIND = "acceptability"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,26 +204,21 @@ def _begin(
     """Write the record of the study; a folder with a study of other ratings is refused."""
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    record = {
-        "study": "acceptability",
+    record = describe_study(KIND) | {
         "ratings": source,
         "ratings_digest": ratings.key,
         "sentences": len(ratings.sentences),
         "settings": list(ratings.settings),
         "policy": policy.as_dict(),
         "seed": seed,
-        "created": now(),
-        "command": command_line(),
-        "felicity": installed("felicity"),
     }
-    if (folder / RECORD).exists():
+    if is_study(folder):
         old = read_record(folder)
-        # Earlier versions called it so.
+        # Earlier versions called the field `digest`.
         if old.get("ratings_digest", old.get("digest")) != ratings.key:
             raise BadInput(
                 f"{folder} contains a study of other ratings ({old.get('ratings')}, {old.get('sentences')} "
-                "sentences); "
-                "choose another folder with -o, or remove it."
+                "sentences); choose another folder with -o, or remove it."
             )
     write_record(folder, record)
     return record
@@ -231,9 +226,7 @@ def _begin(
 
 def write_tables(study: AcceptabilityStudy, folder: Path) -> None:
     """Each table as a CSV file in the folder, and the record with the models."""
-    for name, table in study.tables.items():
-        with replacing(folder / f"{name}.csv") as part:
-            table.write_csv(part)
+    write_sheets(folder, study.tables)
     write_record(folder, study.record, [f"{name}.csv" for name in study.tables])
 
 

@@ -83,7 +83,7 @@ def _cell(cell: dict[str, Any] | None) -> str:
 
 
 def show_ceilings(study: AcceptabilityStudy) -> Extra:
-    """The best measure of every model beside what people reach."""
+    """The best measure of every model beside the upper bounds."""
     figures = []
     for setting in study.ratings.settings:
         best = (
@@ -114,7 +114,7 @@ def show_ceilings(study: AcceptabilityStudy) -> Extra:
         )
     return Extra(
         name="ceilings",
-        title="How far to what people reach",
+        title="How close models come to people",
         lede="The best measure of every model and context, with 95% intervals, beside the upper bounds: what "
         "one "
         "person (UB1) and half of the people (UB2) reach.",
@@ -212,7 +212,7 @@ def show_effects(study: AcceptabilityStudy) -> Extra | None:
         name="effects",
         title="What context does to people and to models",
         lede="Ratings and scores in the same terms: in standard deviations of the values without a context. "
-        "The ratio of spreads tells compression (below 1); the slope is below 1 also where the two merely "
+        "The ratio of spreads shows compression (below 1); the slope is below 1 also where the two merely "
         "correlate imperfectly. Raised is the mean change; good and bad are the changes "
         "of sentences that people rate high and low without a context, beyond the mean change: a good "
         "sentence that "
