@@ -18,18 +18,20 @@ from felicity.stimuli.items import write_items
 from felicity.stimuli.templates import Member, build_from_template, read_template
 from felicity.studies.cloze import read_cloze_pairs, read_cloze_set, study_cloze, write_cloze_report
 from felicity.studies.cloze.analysis import (
-    compare_accuracies,
-    compare_sizes,
-    conclude,
     count_targets,
     describe_targets,
-    fit_regressions,
     judge_answers,
     rate_humans,
     tabulate_accuracy,
 )
 from felicity.studies.cloze.plan import ClozeSet, find_extensions, wrote_items
 from felicity.studies.cloze.scoring import answer_frames
+from felicity.studies.cloze.size_comparison import (
+    compare_accuracies,
+    compare_sizes,
+    conclude,
+    fit_regressions,
+)
 from felicity.studies.cloze.study import note_repeats
 from felicity.studies.replay.predictions import Predictions, judge_model, read_frames, read_models
 from tests.conftest import Answer

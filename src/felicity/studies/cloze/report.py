@@ -194,7 +194,7 @@ def _targets(study: ClozeStudy) -> Extra:
     return Extra(
         name="targets",
         title="How likely the targets are",
-        lede="More than top-k tells: the mean probability of the target, how often it is among the 20 "
+        lede="More than top-k shows: the mean probability of the target, how often it is among the 20 "
         "likeliest words, its median rank over all frames, and the log-odds, in nats, of the target against "
         "the word its partner ends in, with the share of frames in which the target is the likelier.",
         columns=("Dataset", "Model", "p(target)", "Ranked", "Median rank", "Log-odds", "Preferred, %", "n"),
@@ -276,7 +276,7 @@ def _items(study: ClozeStudy, dataset: str) -> Extra:
     return Extra(
         name=f"items-{dataset}",
         title=f"Items to look at: {dataset}",
-        lede="Frames on which the models part ways, then frames that all of them miss: each model's "
+        lede="Frames on which the models disagree, then frames that all of them miss: each model's "
         "likeliest word "
         "and, in brackets, the rank of the target.",
         columns=("Frame", "Target", *study.models),

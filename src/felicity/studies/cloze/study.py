@@ -13,16 +13,14 @@ from felicity.run import Model, name_models, read_study, write_sheets, write_stu
 from felicity.studies.cloze.analysis import (
     Answers,
     Sets,
-    compare_accuracies,
-    compare_sizes,
     count_targets,
     describe_targets,
-    fit_regressions,
     rate_humans,
     tabulate_accuracy,
 )
 from felicity.studies.cloze.plan import find_extensions, read_cloze_set, wrote_items
 from felicity.studies.cloze.scoring import ANSWERED, NOTE, answer_frames, read_answers
+from felicity.studies.cloze.size_comparison import compare_accuracies, compare_sizes, fit_regressions
 from felicity.studies.replay import read_published
 
 # Table 3 to 5 of the paper: mean of two annotators on 100 sentences, and their kappa.
