@@ -42,7 +42,9 @@ def bias(
     ] = None,
     debias: Annotated[
         str | None,
-        typer.Option(metavar="DATASET", help="A debiased set with the same suites, to put beside this one."),
+        typer.Option(
+            metavar="DATASET", help="A debiased set with the same suites, to compare with this one."
+        ),
     ] = None,
     sample: Annotated[int | None, typer.Option(help="Use only this many items per suite.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample and the bootstrap.")] = 0,
@@ -58,7 +60,7 @@ def bias(
     A is the acceptable sentence, U the unacceptable one; the splits are A=U, A>U and A<U under each
     model's own tokenizer. A measure that is not biased by length is equally accurate in all
     splits. Writes splits.csv (every suite), curves.csv (accuracy by difference in length) and
-    report.html. With --debias, both sets are scored and stand side by side: debias.csv and report.html.
+    report.html. With --debias, both sets are scored and shown side by side: debias.csv and report.html.
 
     \b
     Examples:

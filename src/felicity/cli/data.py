@@ -79,7 +79,7 @@ def ls(json: Json = False) -> None:
 
 @app.command()
 def get(name: Known, source: From = None, json: Json = False) -> None:
-    """Download a dataset into the cache, or say where it is already.
+    """Download a dataset into the cache, or say where it already is.
 
     Downloads are checked against the published version. Your own copy (--from) is copied into
     the cache; differences from the published version are reported, not refused.
@@ -119,7 +119,7 @@ def get(name: Known, source: From = None, json: Json = False) -> None:
 
 @app.command()
 def cite(name: Known) -> None:
-    """Print the BibTeX entries to cite a dataset by.
+    """Print the BibTeX entries for citing a dataset.
 
     \b
     Examples:
@@ -207,7 +207,7 @@ def check(
     factor: Factors = None,
     json: Json = False,
 ) -> None:
-    """Report what `felicity run` would refuse or warn of: every line of a table, and errors of a suite.
+    """Report what `felicity run` would refuse or warn about: every line of a table, and errors of a suite.
 
     A table of ratings with a column rater, ratings or condition is checked as `felicity acceptability` reads
     it; without sentences (rater, item, rating) as `felicity causality report` reads it.

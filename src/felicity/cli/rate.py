@@ -197,7 +197,9 @@ def _serve(
         link = f"{url}/?{parameter}=..." if parameter and not preview else f"{url}/"
         out.print(f"{'Preview' if preview else 'Raters'}:     {link}", soft_wrap=True, markup=False)
         out.print(f"Researcher: {url}/researcher?token={token}", soft_wrap=True, markup=False)
-        out.print("Stop with Ctrl-C; raters go on where they stopped when the server is back.", markup=False)
+        out.print(
+            "Stop with Ctrl-C; raters continue where they stopped when the server is back.", markup=False
+        )
         sys.stdout.flush()
         if started is not None:
             started(url)
@@ -248,7 +250,9 @@ def export(
     tests: Annotated[bool, typer.Option("--tests", help="Export test runs instead of real ones.")] = False,
     payment: Annotated[
         Path | None,
-        typer.Option(help="Also write a table of platform ids, states and codes for payment; keep it apart."),
+        typer.Option(
+            help="Also write a table of platform ids, states and codes for payment; keep it separate."
+        ),
     ] = None,
 ) -> None:
     """Write the ratings as tables, with codebook and report.

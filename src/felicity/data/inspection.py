@@ -110,7 +110,7 @@ def _find_repeats(filled: pl.DataFrame) -> pl.DataFrame:
         pl.struct("condition", texts.alias("text")).sort_by("condition").alias("as_is"),
         texts.sort().alias("sorted"),
     )
-    # Only items with the same set of texts can be the same item, so few have to be looked at closely.
+    # Only items with the same set of texts can be the same item, so few have to be compared closely.
     suspects = each.filter(pl.col("sorted").is_duplicated())
     first: dict[str, tuple[int, list[dict[str, str]]]] = {}
     rows = []
