@@ -39,7 +39,7 @@ def cloze(
     """Ask models to complete sentences, on small probes and on their extensions.
 
     Top-1/5/10/20 accuracy and sensitivity of every model on every dataset; the probability, rank and
-    log-odds of targets; and whether what a small set says of two models holds on its extension, with
+    log-odds of targets; and whether what a small set says about two models holds on its extension, with
     paired tests and power at both sizes. Writes CSV tables and report.html, and resumes where it stopped.
 
     A file has the columns item, condition, context_text (the sentence up to the blank) and text (the target).

@@ -19,7 +19,7 @@ def is_cloze_table(table: Table) -> bool:
 
 
 def refuse_other_columns(columns: Sequence[str], path: Path) -> None:
-    """Refuse a table that is no cloze file.
+    """Refuse a table that is not a cloze file.
 
     Raises BadInput naming the columns that it lacks.
     """

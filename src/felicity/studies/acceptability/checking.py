@@ -35,11 +35,11 @@ def has_single_ratings(path: Path) -> bool:
 
 
 def check_ratings(path: Path, *, labels: Sequence[str] = ()) -> Checked:
-    """Every empty cell, every rating that is no number, stray spaces, and what a reader of ratings refuses.
+    """Empty cells, ratings that are not numbers, stray spaces, and what a reader of ratings refuses.
 
     labels: further columns in which no cell may be empty.
 
-    Raises UnknownName for a label that is no column.
+    Raises UnknownName for a label that is not a column.
     """
     table = read_table(path)
     for name in labels:

@@ -29,7 +29,7 @@ class ClozeSet:
     """A cloze dataset as the study uses it.
 
     items: one row per frame, with item, condition, context_text, target, and contrast: the target of the
-    partner, null if it is the same word. targets: conditions whose target is looked for. change: the
+    partner, null if it is the same word. targets: conditions whose target is searched for. change: the
     two conditions between which the likeliest word may change. written_by: the model that wrote it.
     sample: only this many items of each suite, drawn with the seed.
     """

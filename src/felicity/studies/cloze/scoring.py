@@ -124,6 +124,6 @@ def find_spelt(lm: Model, contexts: list[str], words: list[str | None]) -> list[
         return spelt
     encoded = lm.engine.encode(pl.DataFrame(table, schema=PROMPTS))
     for request, unknown in encoded.select("request", "n_unknown").iter_rows():
-        # A server without a tokenizer here does not tell; what it cannot spell it will say itself.
+        # A server without a local tokenizer does not say; it reports itself what it cannot spell.
         spelt[int(request)] = not unknown
     return spelt

@@ -199,7 +199,7 @@ def _note_targets(targets: pl.DataFrame) -> list[str]:
 
 
 def note_repeats(sets: Sets) -> list[str]:
-    """Frames that stand more than once in a dataset, for tests and power take them for independent."""
+    """Frames that occur more than once in a dataset, since tests and power treat them as independent."""
     found = []
     for name, data in sets.items():
         frames = data.items.select("context_text", "target")
