@@ -34,9 +34,10 @@ CONFIDENCE = 0.95
 # With fewer shifts than this, no tail is fitted, and all items are doubtful.
 TAIL_LEAST = 20
 # The random sample of each group: this share of its items, but at least so many.
-SAMPLE_SHARE = 0.03
-SAMPLE_LEAST = 30
-# While more than this share of the items is doubtful, only the closer half of them is scored at a time.
+SAMPLE_SHARE = 0.01
+SAMPLE_LEAST = 25
+# While more than this share of the items is doubtful, only the closer half of them is scored at a time, and
+# no more than are known: what little is known of the tail at first must not decide how far to go.
 STEP_SHARE = 0.02
 
 
@@ -169,7 +170,7 @@ def rescore_doubtful(
         if doubtful.is_empty():
             break
         if len(doubtful) > STEP_SHARE * len(items):
-            doubtful = doubtful.head((len(doubtful) + 1) // 2)
+            doubtful = doubtful.head(min((len(doubtful) + 1) // 2, len(known)))
         waiting = doubtful["item"]
         for group, closest in doubtful.select("group", "closest").iter_rows():
             frontiers[group] = max(frontiers[group], closest)

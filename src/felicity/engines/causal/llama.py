@@ -302,20 +302,20 @@ class HalfLayer:
 
     def __call__(self, hidden: Any, turn: tuple[Any, ...], mask: Any, cache: LayerCache | None) -> Any:
         """The hidden states after this layer, which are written over those before it."""
-        from torch.nn.functional import linear, silu
+        from torch.nn.functional import linear, rms_norm, silu
 
         config = self._config
         heads, groups = config.num_attention_heads, config.num_key_value_heads
-        given = normalize(hidden, self._norms[0], config.rms_norm_eps).to(self._dtype)
+        given = rms_norm(hidden, hidden.shape[-1:], self._norms[0], config.rms_norm_eps).to(self._dtype)
         mixed = linear(given, self._into_attention).view(*hidden.shape[:-1], -1, config.head_dim)
         mixed = mixed.transpose(1, 2)
         turned, value = mixed[:, : heads + groups], mixed[:, heads + groups :]
-        turned = (turned * turn[0] + rotate_half(turned) * turn[1]).to(self._dtype)
+        turned = rotate(turned.float(), turn).to(self._dtype)
         query, key = turned[:, :heads], turned[:, heads:]
         if cache is not None:
             key, value = cache.update(key, value)
         hidden += linear(attend(query, key, value, mask), self._out_of_attention)
-        given = normalize(hidden, self._norms[1], config.rms_norm_eps).to(self._dtype)
+        given = rms_norm(hidden, hidden.shape[-1:], self._norms[1], config.rms_norm_eps).to(self._dtype)
         gate, up = linear(given, self._into_mlp).chunk(2, dim=-1)
         hidden += linear(silu(gate).mul_(up), self._out_of_mlp)
         return hidden
@@ -344,6 +344,16 @@ def rotate_half(states: Any) -> Any:
 
     middle = states.shape[-1] // 2
     return torch.cat((-states[..., middle:], states[..., :middle]), dim=-1)
+
+
+def rotate(states: Any, turn: tuple[Any, ...]) -> Any:
+    """What `states * cos + rotate_half(states) * sin` gives up to rounding, with fewer arrays in between."""
+    middle = states.shape[-1] // 2
+    sine = turn[1][..., :middle]
+    turned = states * turn[0]
+    turned[..., :middle].addcmul_(states[..., middle:], sine, value=-1)
+    turned[..., middle:].addcmul_(states[..., :middle], sine)
+    return turned
 
 
 def repeat_heads(states: Any, times: int) -> Any:
