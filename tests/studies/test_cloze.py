@@ -300,6 +300,8 @@ def test_a_sample_takes_whole_items_and_is_recorded(
     assert drawn.height == 2 * whole.items["condition"].n_unique()
     answers = pl.read_parquet(out / "runs" / "large-tiny-gpt2" / "answers.parquet")
     assert answers["item"].to_list() == drawn["item"].to_list()
+    assert answers["predictions"].null_count() == 0
+    assert "a sample of 2 items of each suite" in (out / "report.html").read_text()
     found = json.loads(said.out)
     assert {row["n"] for row in found["targets"]} == {2}
     assert found["humans"][0]["n"] == len(human)

@@ -210,7 +210,8 @@ def check(
     """Report what `felicity run` would refuse or warn about: every line of a table, and errors of a suite.
 
     A table of ratings with a column rater, ratings or condition is checked as `felicity acceptability` reads
-    it; without sentences (rater, item, rating) as `felicity causality report` reads it.
+    it; one without sentences (rater, item, rating) for empty cells, ratings that are not numbers and
+    ratings that were given twice.
 
     Empty cells, stray spaces, conditions with identical texts, items that occur twice, and whatever makes the
     file unusable. Exits with 1 if there is something to fix.

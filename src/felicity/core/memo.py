@@ -44,7 +44,7 @@ def _read(content: bytes, key: object) -> dict[str, Any] | None:
     if digest != _digest(body):
         return None
     kept = json.loads(body)
-    # The key is kept too, so that a renamed file is never taken for another.
+    # The key is kept too, so that a file renamed to another key is never believed.
     if not isinstance(kept, dict) or kept.get("key") != json.loads(json.dumps(key)):
         return None
     fact = kept.get("fact")

@@ -133,7 +133,7 @@ def test_half_precision_computes_the_first_tokens_in_float32(folder: Path) -> No
     states: dict[str, list[torch.Tensor]] = {"half": [], "exact": []}
     for name, model in (("half", half), ("exact", exact)):
         model._layers[-1] = keep_states(model._layers[-1], states[name])
-    # A begin token, two first words, and further words that use them; the second text is a batch of its own.
+    # A begin token, two first words, and further words that use them.
     texts = Encoded.from_ids([[0, 5, 9, 4, 7], [0, 6, 9, 3, 8], [0, 5, 9, 4, 2]])
     expected = score(exact, texts)
     found = score(half, texts)

@@ -217,7 +217,7 @@ def test_items_with_several_sentences_are_read_as_stimuli(
         for k in range(3)
         for condition, rating in (("bad", 2.0), ("good", 7.0))
     ]
-    assert any("6 stimuli of 3 items" in note for note in ratings.notes)
+    assert "6 stimuli of 3 items" in ratings.describe_stimuli()[0]
 
 
 def test_one_sentence_with_and_without_context_is_one_stimulus_in_two_settings(tmp_path: Path) -> None:
@@ -240,6 +240,27 @@ def test_one_sentence_with_and_without_context_is_one_stimulus_in_two_settings(t
     assert ratings.mean("real").tolist() == ratings.mean("none").tolist() == [0, 1, 1, 2, 2, 3]
 
 
+def test_a_sample_counts_its_own_stimuli(tmp_path: Path) -> None:
+    write_design(tmp_path, context=False)
+    whole = read_ratings(str(tmp_path), clean=False)
+    sample = sample_sentences(whole, 5, seed=1)
+    assert sample.stimuli is not None
+    assert sorted(sample.stimuli["stimulus"]) == sorted(sample.sentences["item"])
+    assert "5 stimuli of 3 items" in sample.describe_stimuli()[0]
+
+
+def test_an_empty_context_in_a_table_of_settings_is_named_by_its_line(tmp_path: Path) -> None:
+    rows = [
+        {"item": k, "condition": name, "text": f"{k}.", "context": f"{name} {k}", "rating": k}
+        for k in range(4)
+        for name in ("early", "late")
+    ]
+    rows[3]["context"] = ""
+    pl.DataFrame(rows).write_csv(tmp_path / "means.csv")
+    with pytest.raises(BadInput, match="line 5.*no context"):
+        read_ratings(str(tmp_path / "means.csv"))
+
+
 def test_conditions_between_items_are_no_settings(tmp_path: Path) -> None:
     rows = [{"item": k, "condition": "ab"[k % 2], "text": f"{k}.", "rating": k} for k in range(4)]
     pl.DataFrame(rows).write_csv(tmp_path / "means.csv")
@@ -247,6 +268,8 @@ def test_conditions_between_items_are_no_settings(tmp_path: Path) -> None:
     assert ratings.settings == ("none",)
     assert ratings.stimuli is not None
     assert ratings.stimuli["condition"].to_list() == ["a", "b", "a", "b"]
+    assert ratings.stimuli["stimulus"].to_list() == ["0", "1", "2", "3"]
+    assert not ratings.describe_stimuli()
 
 
 @pytest.mark.parametrize(

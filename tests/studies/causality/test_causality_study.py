@@ -129,6 +129,9 @@ def test_a_sample_becomes_a_study_and_its_ratings_are_analysed(
         assert complaint in said.err
     said = cli("causality", "report", finished, "--ratings", tmp_path / "ratings.csv", "-m", "other")
     assert said.code == 0, said.err
+    said = cli("causality", "report", finished, "-m", "tiny-gpt2")
+    assert said.code == 2
+    assert "The kept ratings are of continuations by 'other'; give --ratings as well" in said.err
     turned = read_causality(finished, ratings=tmp_path / "ratings.csv", model="other").ratings
     assert turned is not None
     ours, theirs = (one.correlations.filter(measure=EXPECTED)["r"].item() for one in (found, turned))

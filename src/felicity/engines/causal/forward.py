@@ -1,12 +1,12 @@
 """Forward passes over a token trie: attention masks, the KV cache, and the scores of every sequence."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from felicity.engines.causal.llama import BEGINNING, Beginnings, Llama
+from felicity.engines.causal.llama import BEGINNING, Llama
 from felicity.engines.causal.trie import Shape, Span, Trie, build_trie, plan_units
 from felicity.engines.runtime import TokenScorer, compute_logits
 from felicity.engines.tokenizing import Encoded
@@ -26,6 +26,8 @@ UNSUPPORTED = {
 }
 # Rotary positions that depend on the longest text of a batch.
 LENGTH_DEPENDENT_ROPE = ("longrope", "dynamic")
+# First tokens of texts that are computed at once.
+BLOCK = 256
 # The key of a mask that applies to all layers; otherwise masks are by layer type.
 ALL_LAYERS = "all"
 
@@ -71,7 +73,10 @@ class Prediction:
     refine: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
 
     def score(self, scorer: TokenScorer, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Records of the targets, each under its row; rows must be ascending."""
+        """Records of the targets, each under its row; rows must be ascending.
+
+        Only log-probabilities are refined; ranks, entropies and alternatives are those of the logits.
+        """
         records = scorer.score(self.logits, rows, targets)
         if self.refine is not None:
             records["logprob"] = self.refine(records["logprob"], rows, targets)
@@ -82,11 +87,13 @@ class Prediction:
 class TreeModel:
     """A causal model that computes tries.
 
-    windows: the attention window of each layer type; None is unlimited.
+    windows: the attention window of each layer type; None is unlimited. beginnings: what is known of the trie
+    that is computed.
     """
 
     model: Any
     windows: dict[str, int | None]
+    beginnings: "Beginnings | None" = None
 
     @classmethod
     def wrap(cls, model: Any) -> "TreeModel":
@@ -151,7 +158,7 @@ class TreeModel:
             attention_mask=self._masks(trie, nodes, keys),
             past_key_values=cache,
             use_cache=cache is not None,
-            **({"beginnings": find_beginnings(trie, nodes)} if half else {}),
+            **({"known": self.beginnings.find(nodes)} if half and self.beginnings else {}),
         )
         if not half:
             return Prediction(logits)
@@ -176,25 +183,40 @@ class TreeModel:
         return masks.get(ALL_LAYERS, masks)
 
 
-def find_beginnings(trie: Trie, nodes: np.ndarray) -> Beginnings | None:
-    """Those of the nodes that are among the first of their sequences; None if there are none."""
-    import torch
+@dataclass(frozen=True)
+class Beginnings:
+    """Hidden states in float32 of the first tokens of all texts.
 
-    flat = nodes.ravel()
-    places = np.flatnonzero((flat >= 0) & (trie.depth[flat] < BEGINNING))
-    if not len(places):
-        return None
-    first = np.unique(flat[places])
-    # Those before it may be in the KV cache instead of the batch.
-    first = np.unique(np.concatenate([first, *(trie.path(int(node)) for node in first)]))
-    seen = torch.from_numpy(build_attention_pattern(trie, first[None], first[None]))
-    return Beginnings(
-        ids=torch.from_numpy(trie.token[first])[None],
-        positions=torch.from_numpy(trie.depth[first])[None],
-        mask=torch.zeros(seen.shape).masked_fill_(~seen, torch.finfo(torch.float32).min)[:, None],
-        places=torch.from_numpy(places),
-        columns=torch.from_numpy(np.searchsorted(first, flat[places])),
-    )
+    nodes: ascending. states: layers x nodes x width.
+    """
+
+    nodes: np.ndarray
+    states: Any
+
+    @classmethod
+    def compute(cls, model: Llama, trie: Trie) -> "Beginnings":
+        """Those of a trie, block by block, since attention grows quadratically."""
+        import torch
+
+        first = np.flatnonzero(trie.depth < BEGINNING)
+        states = []
+        for block in np.array_split(first, -(-len(first) // BLOCK)):
+            nodes = np.unique(np.concatenate([block, *(trie.path(int(node)) for node in block)]))
+            seen = torch.from_numpy(build_attention_pattern(trie, nodes[None], nodes[None]))
+            mask = torch.zeros(seen.shape).masked_fill_(~seen, torch.finfo(torch.float32).min)[:, None]
+            ids, positions = (torch.from_numpy(part[nodes]) for part in (trie.token, trie.depth))
+            found = model.compute_exactly(ids, positions, mask)
+            states.append(found[:, torch.from_numpy(np.searchsorted(nodes, block))])
+        return cls(first, torch.cat(states, dim=1))
+
+    def find(self, nodes: np.ndarray) -> tuple[Any, Any]:
+        """Where in the flattened nodes there are known ones, and their states."""
+        import torch
+
+        flat = nodes.ravel()
+        places = np.flatnonzero(np.isin(flat, self.nodes))
+        columns = np.searchsorted(self.nodes, flat[places])
+        return torch.from_numpy(places), self.states[:, torch.from_numpy(columns)]
 
 
 def build_attention_pattern(trie: Trie, nodes: np.ndarray, keys: np.ndarray) -> np.ndarray:
@@ -233,6 +255,8 @@ def score_trie(
     bare = np.flatnonzero(trie.ready < 0)
     if len(bare) and not finished[bare].all():
         yield bare, np.empty(0, dtype=scorer.record)
+    if isinstance(model.model, Llama) and model.model.half and len(trie):
+        model = replace(model, beginnings=Beginnings.compute(model.model, trie))
     by_ready = np.argsort(trie.ready, kind="stable")
     ready = trie.ready[by_ready]
     value = np.zeros(len(trie.place_token), dtype=scorer.record)

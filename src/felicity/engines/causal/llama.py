@@ -8,8 +8,7 @@ computed in float32 there because they cost little and cause the largest errors:
 text, where hidden states are ill-conditioned, and the logit of the token that is scored.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -86,21 +85,6 @@ class LayerCaches:
 
     def __init__(self, layers: int) -> None:
         self.layers = [LayerCache() for _ in range(layers)]
-
-
-@dataclass(frozen=True)
-class Beginnings:
-    """The tokens of a batch that are among the first of their text, each distinct one once.
-
-    ids, positions: one row. mask: to which of them each attends. places: the index of each occurrence in the
-    flattened batch; columns: where in the row it is.
-    """
-
-    ids: Any
-    positions: Any
-    mask: Any
-    places: Any
-    columns: Any
 
 
 def read_llama_config(folder: Path) -> Config | None:
@@ -196,19 +180,18 @@ class Llama:
         attention_mask: Any,
         past_key_values: LayerCaches | None = None,
         use_cache: bool = False,
-        beginnings: Beginnings | None = None,
+        known: tuple[Any, Any] | None = None,
     ) -> SimpleNamespace:
         """Logits at every position that the output projection is given.
 
-        beginnings: the tokens that half precision computes in float32.
+        known: indices into the flattened batch, and the hidden states there after each layer.
         """
         caches = past_key_values.layers if use_cache and past_key_values else [None] * len(self._layers)
         hidden, turn = self._embed(input_ids, position_ids)
-        exact = self._compute_beginnings(beginnings) if beginnings is not None else None
-        for layer, cache in zip(self._layers, caches, strict=True):
+        for number, (layer, cache) in enumerate(zip(self._layers, caches, strict=True)):
             hidden = layer(hidden, turn, attention_mask, cache)
-            if beginnings is not None and exact is not None:
-                hidden.view(-1, hidden.shape[-1])[beginnings.places] = next(exact)[beginnings.columns]
+            if known is not None:
+                hidden.view(-1, hidden.shape[-1])[known[0]] = known[1][number]
         last = normalize(hidden, self._last_norm, self.config.rms_norm_eps)
         if self.half:
             self._states = last.flatten(0, 1)
@@ -223,14 +206,17 @@ class Llama:
         angles = torch.cat((angles, angles), dim=-1)
         return hidden, tuple(part.to(hidden.dtype).unsqueeze(1) for part in (angles.cos(), angles.sin()))
 
-    def _compute_beginnings(self, beginnings: Beginnings) -> Iterator[Any]:
-        """The hidden states of these tokens in float32 after each layer."""
+    def compute_exactly(self, ids: Any, positions: Any, mask: Any) -> Any:
+        """The hidden states of one row of tokens after each layer, in float32; only in half precision."""
         import torch
 
-        hidden, turn = self._embed(beginnings.ids, beginnings.positions)
-        for weights in self._stored_layers:
-            hidden = ExactLayer(self.config, weights, torch.float32)(hidden, turn, beginnings.mask, None)
-            yield hidden[0]
+        with torch.inference_mode():
+            hidden, turn = self._embed(ids[None], positions[None])
+            states = []
+            for weights in self._stored_layers:
+                hidden = ExactLayer(self.config, weights, torch.float32)(hidden, turn, mask, None)
+                states.append(hidden[0])
+            return torch.stack(states)
 
     def take_states(self, select: np.ndarray) -> Any:
         """The states that the output projection was given in the last call, at these flattened positions.

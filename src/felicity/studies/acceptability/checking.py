@@ -79,7 +79,7 @@ def _first(names: Sequence[str], columns: Sequence[str]) -> str:
 
 
 def _check_cells(table: Table, labels: Sequence[str]) -> pl.DataFrame:
-    """Empty cells, and ratings that are no numbers, line by line."""
+    """Empty cells, and ratings that are not numbers, line by line."""
     needed = [_first(RATERS, table.columns), _first(ITEMS, table.columns), "rating"]
     if "text" in table.columns:
         needed = [name for name in ("text", "rating", "rater") if name in table.columns]

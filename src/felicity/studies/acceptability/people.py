@@ -265,7 +265,7 @@ def fit_ordinal(
             "Ratings are not whole numbers, so no ordinal models were fitted."
         ]
     random = "(1 | rater) + (1 | item)"
-    if ratings.stimuli is not None and len(ratings.stimuli) > ratings.stimuli["item"].n_unique():
+    if ratings.has_stimuli:
         random += " + (1 | stimulus)"
     plans: list[tuple[str, str, pl.DataFrame]] = []
     if len(ratings.settings) > 1:

@@ -127,7 +127,9 @@ def name_settings(name: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataF
     rows = rows.with_columns(told.alias("setting"))
     _refuse_unclear(name, rows)
     first = pl.col("condition").first().over("item", "text")
-    stimulus = pl.concat_str("item", first, separator="/", ignore_nulls=True)
+    several = pl.col("text").n_unique().over("item") > 1
+    both = pl.concat_str("item", first, separator="/", ignore_nulls=True)
+    stimulus = pl.when(several).then(both).otherwise("item")
     named = rows.with_columns(stimulus.alias("stimulus"), first.alias("condition"))
     known = named.unique("stimulus", keep="first", maintain_order=True)
     units = named.with_columns(pl.col("stimulus").alias("item")).drop("stimulus")
@@ -140,9 +142,11 @@ def _has_stimuli(rows: pl.DataFrame) -> bool:
     if named.is_empty() or named["condition"].is_in(ORDER).any():
         return False
     items = rows.group_by("item").agg(pl.col("text", "condition").n_unique())
-    several = (items["text"] > 1).any()
-    between = rows["condition"].n_unique() > 1 and (items["condition"] == 1).all()
-    return several or between or named["context_text"].null_count() > 0
+    if (items["text"] > 1).any():
+        return True
+    # Every item is one sentence: conditions between items are not what stood before it.
+    bare = named["context_text"].null_count() > 0
+    return bool((items["condition"] == 1).all()) and (rows["condition"].n_unique() > 1 or bare)
 
 
 def _refuse_unclear(name: str, rows: pl.DataFrame) -> None:
@@ -160,7 +164,7 @@ def _refuse_unclear(name: str, rows: pl.DataFrame) -> None:
     unclear = again.filter(pl.col("condition").list.len() > 1)
     if len(unclear):
         row = unclear.row(0, named=True)
-        named = " and ".join(f"'{one}'" for one in sorted(row["condition"], key=str))
+        named = " and ".join(f"'{one or ''}'" for one in sorted(row["condition"], key=str))
         raise BadInput(
             f"Item '{row['item']}' of {name} has the same sentence in the conditions {named}, both in the "
             f"setting '{row['setting']}' ({row['text']}); keep one of them, or call the settings of a "

@@ -73,6 +73,21 @@ class RatedSentences:
         """The settings with a context."""
         return tuple(name for name in self.settings if name != NONE)
 
+    @property
+    def has_stimuli(self) -> bool:
+        """Whether items have several sentences."""
+        return self.stimuli is not None and len(self.stimuli) > self.stimuli["item"].n_unique()
+
+    def describe_stimuli(self) -> tuple[str, ...]:
+        """What a reader must know if items have several sentences."""
+        if self.stimuli is None or not self.has_stimuli:
+            return ()
+        return (
+            "The conditions are sentences, not settings: what is correlated is the stimulus, an item in a "
+            f"condition ({len(self.stimuli):,} stimuli of {self.stimuli['item'].n_unique():,} items). "
+            "Intervals resample stimuli as if those of an item were independent.",
+        )
+
     def add_conditions(self, table: pl.DataFrame) -> pl.DataFrame:
         """A table by sentence with the columns stimulus, item and condition, if items have several."""
         if self.stimuli is None:
@@ -144,12 +159,16 @@ def sample_sentences(ratings: RatedSentences, size: int, *, seed: int = 0) -> Ra
         return frame.join(sentences.select("item"), on="item", how="semi", maintain_order="left")
 
     answers = None if ratings.answers is None else keep(ratings.answers)
+    stimuli = ratings.stimuli
+    if stimuli is not None:
+        stimuli = stimuli.filter(pl.col("stimulus").is_in(sentences["item"].implode()))
     return replace(
         ratings,
         sentences=sentences,
         contexts=keep(ratings.contexts),
         means=keep(ratings.means),
         answers=answers,
+        stimuli=stimuli,
     )
 
 
@@ -205,18 +224,8 @@ def _collect(name: str, rows: pl.DataFrame, *, clean: bool) -> RatedSentences:
         answers=answers,
         scale=(float(np.floor(given.to_numpy().min())), float(np.ceil(given.to_numpy().max()))),
         steps=steps,
-        notes=(*_tell_stimuli(stimuli), *notes),
+        notes=tuple(notes),
         stimuli=stimuli,
-    )
-
-
-def _tell_stimuli(stimuli: pl.DataFrame | None) -> tuple[str, ...]:
-    if stimuli is None:
-        return ()
-    return (
-        "The conditions are sentences, not settings: what is correlated is the stimulus, an item in a "
-        f"condition ({len(stimuli):,} stimuli of {stimuli['item'].n_unique():,} items). Intervals resample "
-        "stimuli as if those of an item were independent.",
     )
 
 

@@ -181,7 +181,7 @@ def analyse(
         distribution=people.count_ratings(ratings),
         ordinal=ordinal,
         effects=measure_effects(vectors, ratings, seed=seed),
-        notes=(*ratings.notes, *notes, *unusable, *no_ceiling, *not_fitted),
+        notes=(*ratings.describe_stimuli(), *ratings.notes, *notes, *unusable, *no_ceiling, *not_fitted),
         record=record or {},
     )
 

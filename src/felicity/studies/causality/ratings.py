@@ -1,4 +1,4 @@
-"""What people say about the continuations: counts, reliability, the paper's mixed model an ordinal one."""
+"""What people say about the continuations: counts, reliability, the paper's mixed model, an ordinal one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

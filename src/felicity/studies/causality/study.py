@@ -182,7 +182,12 @@ def read_causality(
             write_table(table, out / RATINGS)
             _write_record(out, record | {RATED: rated})
     elif RATED in record:
-        _, known = _rated_stimuli(models, model or record[RATED])
+        if model not in (None, record[RATED]):
+            raise BadInput(
+                f"The kept ratings are of continuations by '{record[RATED]}'; give --ratings as well to "
+                f"report ratings of those by '{model}'."
+            )
+        _, known = _rated_stimuli(models, record[RATED])
         study = replace(study, ratings=analyse_ratings(read_frame(out / RATINGS), known))
     _write_tables(study, out)
     return study

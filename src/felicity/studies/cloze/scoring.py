@@ -124,6 +124,6 @@ def find_spelt(lm: Model, contexts: list[str], words: list[str | None]) -> list[
         return spelt
     encoded = lm.engine.encode(pl.DataFrame(table, schema=PROMPTS))
     for request, unknown in encoded.select("request", "n_unknown").iter_rows():
-        # A server without a local tokenizer does not say; it reports itself what it cannot spell.
+        # A server without a local tokenizer does not say; it reports what it cannot spell when it is asked.
         spelt[int(request)] = not unknown
     return spelt

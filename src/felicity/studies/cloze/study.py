@@ -161,7 +161,7 @@ def analyse(
     accuracy = tabulate_accuracy(answers, sets)
     targets = describe_targets(answers, sets)
     regressions, notes = fit_regressions(answers, sets, extensions)
-    notes = [*notes, *_note_targets(targets), *note_repeats(sets)]
+    notes = [*_note_sample(sets), *notes, *_note_targets(targets), *note_repeats(sets)]
     return ClozeStudy(
         datasets=tuple(sets),
         models=tuple(dict.fromkeys(model for _, model in answers)),
@@ -179,6 +179,14 @@ def analyse(
         warnings=[],
         notes=notes,
     )
+
+
+def _note_sample(sets: Sets) -> list[str]:
+    sizes = {data.sample for data in sets.values() if data.sample}
+    return [
+        f"Every set is a sample of {size} items of each suite; published figures and people's are of all."
+        for size in sizes
+    ]
 
 
 def _note_targets(targets: pl.DataFrame) -> list[str]:

@@ -14,7 +14,7 @@ NAMING = ("item", "condition", "region", "value", "suite", "correct", "UID", "Co
 
 
 def _refuse_missing_fields(table: Table) -> None:
-    """Refuse a row of JSON lines that lacks a field that names what its number is about."""
+    """Refuse a row of JSON lines without the field that says what its number is about."""
     named = [name for name in NAMING if name in table.columns]
     for row, line in zip(table.rows, table.lines, strict=True):
         for name in named:
