@@ -19,7 +19,7 @@ from tests.attack import size
 from tests.attack.shapes import build_folders, find_command, find_commands, list_lines, list_options
 from tests.conftest import Answer
 
-LINES = 2000
+LINES = 1000
 PATIENCE = 60
 COMMANDS = find_commands()
 WRITTEN = ("-o", "--output", "--out", "--figure", "--page", "--static", "--payment", "--database")

@@ -16,7 +16,7 @@ from felicity.data.catalogue import read_items, sample_items
 from felicity.engines.sources.resolve import resolve_source
 
 # FELICITY_FULL=1 takes as many without the begin token as with it; minicons needs minutes for that.
-WITH_BEGIN = 20
+WITH_BEGIN = 20 if os.environ.get("FELICITY_FULL") else 10
 WITHOUT_BEGIN = 20 if os.environ.get("FELICITY_FULL") else 4
 TOLERANCE = 1e-3  # nats, on the sum over a sentence
 # SmolLM2's log p("Roger" | begin token) is ill-conditioned: in float32 felicity was 0.0045 nats and minicons
