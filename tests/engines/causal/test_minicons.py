@@ -15,7 +15,7 @@ from felicity.core.policy import Policy
 from felicity.data.catalogue import read_items, sample_items
 from felicity.engines.sources.resolve import resolve_source
 
-# FELICITY_FULL=1 takes as many without the begin token as with it; minicons needs minutes for that.
+# Pairs of each paradigm; minicons needs minutes for the 20 that FELICITY_FULL=1 takes.
 WITH_BEGIN = 20 if os.environ.get("FELICITY_FULL") else 10
 WITHOUT_BEGIN = 20 if os.environ.get("FELICITY_FULL") else 4
 TOLERANCE = 1e-3  # nats, on the sum over a sentence
