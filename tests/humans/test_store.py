@@ -1,3 +1,4 @@
+import random
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -155,6 +156,41 @@ def test_withdrawing_deletes_the_answers_and_frees_the_slot(store: Store) -> Non
         store.place(ids[0])
 
 
+def test_no_answer_of_a_rater_who_withdraws_stays_in_the_file(tmp_path: Path) -> None:
+    rows = stimulus_rows("likert", items=40, conditions=("",))
+    store = Store(make_study(tmp_path, rows=rows, more="[design]\nquota = 20\n"))
+    rng = random.Random(2)
+    ids, given = [], []
+    for _ in range(4):
+        ids.append(store.enter())
+        while store.place(ids[-1]).step is not None:
+            place = store.place(ids[-1])
+            given.append(f"{rng.getrandbits(600):0150x}")
+            raw = Answer(value=3.0, raw=given[-1])
+            store.record(place.rater, place.slot, place.position, given[-1][:16], raw, shown=0)
+    for rater in ids:
+        store.withdraw(rater)
+    assert store.rows(answers) == []
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("answers.sqlite*"))
+    assert [text for text in given if text.encode() in stored] == []
+
+
+# With either seed, SQLite's secure_delete alone leaves two hashes behind, in pages that were split.
+@pytest.mark.parametrize("seed", [2, 4])
+def test_no_hash_of_a_platform_id_stays_in_the_file(tmp_path: Path, seed: int) -> None:
+    store = Store(make_study(tmp_path))
+    rng = random.Random(seed)
+    hashes = [f"{rng.getrandbits(256):064x}" for _ in range(1000)]
+    row = {"test": False, "state": "finished", "created": 1.0, "consent_hash": ""}
+    with store.database.write() as connection:
+        for number, key_hash in enumerate(hashes):
+            connection.execute(sa.insert(raters).values(id=f"{number:016d}", key_hash=key_hash, **row))
+    assert store.forget() == 1000
+    # Before the database is closed as well.
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("answers.sqlite*"))
+    assert [name for name in hashes if name.encode() in stored] == []
+
+
 def test_a_paused_study_lets_nobody_in_but_lets_raters_go_on(store: Store) -> None:
     rater = store.enter()
     store.pause(True)
@@ -298,6 +334,8 @@ def test_postgresql_keeps_the_same_rules(tmp_path: Path) -> None:
         finish(store, ids[0])
         store.withdraw(ids[1])
         assert store.has_room() is None
+        assert store.forget() == 1
+        assert store.has_room() == "full"
         with store.database.engine.connect() as connection:
             assert compare_metadata(MigrationContext.configure(connection), metadata) == []
         store.close()

@@ -201,7 +201,6 @@ def test_a_thousand_platform_ids_are_nowhere_but_in_the_file_that_can_be_deleted
         assert site.store.forget() == 1000
         assert forget_platform_ids(folder)
     assert _files_with(tmp_path, ids) == []
-    # secure_delete overwrites what was deleted, and closing the database folds in its log.
     assert _files_with(tmp_path, [name for name in hashes if name]) == []
 
 

@@ -86,6 +86,22 @@ class Database:
                 raise StorageFailed("The connection to the database broke.") from error
             raise
 
+    def erase_deleted(self, table: sa.Table) -> None:
+        """Write the table anew, so that nothing that was deleted from it can be read from the file.
+
+        SQLite writes all its tables. Its `secure_delete` is not enough: where it has moved a row to another
+        page, a copy that it no longer knows of may stay behind.
+
+        Raises StorageFailed; the table is then as it was.
+        """
+        if self.sqlite:
+            with self._turn, self._connect() as connection:
+                connection.exec_driver_sql("VACUUM")
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            return
+        with self.autocommit() as connection:
+            connection.exec_driver_sql(f"VACUUM FULL {table.name}")
+
     def migrate(self) -> None:
         """Bring the tables up to date."""
         config = Config()

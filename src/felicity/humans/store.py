@@ -6,6 +6,7 @@ on the disk together.
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 
 from felicity.core.errors import BadInput
 from felicity.humans.assignment import Assigner, Refusal, Refused, id_of, random_id
-from felicity.humans.database import Database
+from felicity.humans.database import Database, StorageFailed
 from felicity.humans.lists import Trial, build_lists, check_orders
 from felicity.humans.recording import Outcome, Recorder
 from felicity.humans.steps import Step, plan_steps
@@ -343,6 +344,11 @@ class Store:
             )
         for slot in own:
             self._planned.pop(slot, None)
+        # PostgreSQL would lock everybody out meanwhile; its own vacuum comes later. The answers are deleted even
+        # if the file cannot be written anew now, for example because the disk is full.
+        if self.database.sqlite:
+            with suppress(StorageFailed):
+                self.database.erase_deleted(answers)
 
     def pause(self, paused: bool) -> None:
         """Let nobody new in, or again; whoever has begun may go on."""
@@ -360,11 +366,16 @@ class Store:
             return bool(connection.execute(sa.select(study_table.c.closed)).scalar_one())
 
     def forget(self) -> int:
-        """Drop every hash of a platform id and close the study to new raters; gives how many there were."""
+        """Drop every hash of a platform id and close the study to new raters; gives how many there were.
+
+        Raises StorageFailed; what was dropped may then still be readable in the file, so try again.
+        """
         with self.database.write() as connection:
             connection.execute(sa.update(study_table).values(closed=True))
             changed = sa.update(raters).where(raters.c.key_hash.is_not(None)).values(key_hash=None)
-            return int(connection.execute(changed).rowcount)
+            count = int(connection.execute(changed).rowcount)
+        self.database.erase_deleted(raters)
+        return count
 
     def set_aside(self, kept: dict[str, bool]) -> int:
         """Count or set aside the finished slots of raters; gives how many changed.
