@@ -5,7 +5,8 @@
 
 Needs $FELICITY_DATA. felicity carries out the study: 3 contexts, all measures, correlations with intervals,
 tests and tables, everything kept in a run folder, nothing from the cache. minicons only scores the same
-requests, at its best batch size, with sentences of like length together. Each round gives a part of the
+requests, in a process and an environment of its own as in compare.py, at its best batch size, with sentences
+of like length together. Each round gives a part of the
 sentences to each program in turn, so that whatever else the machine does falls on both; sentences that share
 a context are in one part, as in the whole study. Before a ratio is printed the two must agree on every sum.
 """
@@ -20,6 +21,7 @@ import polars as pl
 
 import felicity as fe
 import report
+from compare import Worker, install_peers
 from felicity.core.files import data_folder
 from felicity.core.policy import Policy
 from felicity.engines.causal.trie import build_trie
@@ -28,6 +30,7 @@ from felicity.engines.tokenizing import count_tokens
 from felicity.measures import write_unigram
 from felicity.studies.acceptability import read_ratings, study_acceptability
 from felicity.studies.acceptability.scoring import build_stimuli
+from works import Work
 
 TOLERANCE = 1e-2  # nats on the sum over a sentence
 BATCHES = (4, 8, 16, 32)
@@ -63,11 +66,12 @@ def compare(folder: Path, chosen: argparse.Namespace) -> list[str]:
     lm = fe.model(chosen.model, policy=POLICY, cache=False)
     lm.score("It rains.")
     counts = write_counts(folder, lm, parts)
-    peer = None if chosen.without_peers else open_minicons(resolve_source(chosen.model).folder)
-    batch = 0
-    if peer is not None:
+    peer, batch = None, 0
+    if not chosen.without_peers:
+        install_peers()
+        peer = Worker.start("minicons", resolve_source(chosen.model).folder)
         first = build_stimuli(read_ratings(str(parts[0]))).sample(PROBE, seed=0)
-        batch = min(BATCHES, key=lambda size: timed(lambda: score_minicons(peer, first, size))[0][1])
+        batch = min(BATCHES, key=lambda size: score_minicons(peer, first, size)[0][1])
     # Seconds by the clock and of the processor, of felicity and of minicons.
     spent, ratios, apart, texts = np.zeros((2, 2)), [], 0.0, 0
     for number, part in enumerate(parts):
@@ -79,15 +83,16 @@ def compare(folder: Path, chosen: argparse.Namespace) -> list[str]:
             if turn == 0:
                 seconds[0], found[0] = timed(lambda part=part, run=run: carry_out(part, run, lm, counts))
             elif peer is not None:
-                stimuli = build_stimuli(read_ratings(str(part)))
-                seconds[1], found[1] = timed(lambda stimuli=stimuli: score_minicons(peer, stimuli, batch))
+                seconds[1], found[1] = score_minicons(peer, build_stimuli(read_ratings(str(part))), batch)
         texts += len(found[0])
         spent += seconds
         if 1 in found:
             ratios.append(seconds[1, 1] / seconds[0, 1])
             joined = found[0].join(found[1], on=["item", "context"])
             apart = max(apart, float((joined["value"] - joined["value_right"]).abs().max()))
-    if peer is None:
+    if peer is not None:
+        peer.stop()
+    else:
         return [f"felicity alone: {spent[0, 0]:.1f} s, {spent[0, 1]:.1f} of the processor, {texts} requests"]
     if apart > TOLERANCE:
         raise SystemExit(f"The two differ by {apart:.2g} nats; no ratio.")
@@ -170,42 +175,19 @@ def carry_out(part: Path, run: Path, lm: fe.Model, counts: Path) -> pl.DataFrame
     return study.scores.filter(measure="lp").select("item", "context", "value")
 
 
-def open_minicons(folder: Path):
-    """minicons' scorer of the same weights."""
-    import torch
-    import transformers
-    from minicons.scorer import IncrementalLMScorer
-
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    type(tokenizer).batch_encode_plus = lambda self, *args, **options: self(*args, **options)
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    return IncrementalLMScorer(model, "cpu", tokenizer=tokenizer)
-
-
-def score_minicons(peer, stimuli: pl.DataFrame, batch: int) -> pl.DataFrame:
-    """The sums by item and context, sentences of like length together, as a careful user would."""
-    rows = []
+def score_minicons(
+    peer: Worker, stimuli: pl.DataFrame, batch: int
+) -> tuple[tuple[float, float], pl.DataFrame]:
+    """Seconds by the clock and of the processor, and the sums by item and context."""
+    spent, rows = np.zeros(2), []
     for bare in (True, False):
-        own = stimuli.filter(pl.col("context_text").is_null() == bare).with_columns(
-            (pl.col("text").str.len_chars() + pl.col("context_text").str.len_chars().fill_null(0)).alias(
-                "size"
-            )
-        )
-        for part in own.sort("size").iter_slices(batch):
-            texts = part["text"].to_list()
-            if bare:
-                values = peer.sequence_score(texts, reduction=total, bos_token=True)
-            else:
-                values = peer.conditional_score(part["context_text"].to_list(), texts, reduction=total)
-            rows += list(zip(part["item"], part["condition"], values, strict=True))
-    return pl.DataFrame(rows, schema=["item", "context", "value"], orient="row")
-
-
-def total(values) -> float:
-    """The sum over a sentence's tokens."""
-    return values.sum(0).item()
+        own = stimuli.filter(pl.col("context_text").is_null() == bare)
+        contexts = None if bare else own["context_text"].to_list()
+        clock, used, sums = peer.score(Work("acceptability", own["text"].to_list(), contexts), batch)
+        spent += clock, used
+        rows += list(zip(own["item"], own["condition"], sums, strict=True))
+    table = pl.DataFrame(rows, schema=["item", "context", "value"], orient="row")
+    return (float(spent[0]), float(spent[1])), table
 
 
 def timed(work):

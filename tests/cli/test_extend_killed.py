@@ -18,9 +18,10 @@ from felicity.stimuli.review import verify_log
 
 pytest.importorskip("httpx", reason="served models need httpx: pip install 'felicity[api]'")
 
+from tests.attack import size
 from tests.engines.served.served_server import NAME, Served
 
-KILLS = 50
+KILLS = size(25)
 ASKED = "Generate more sentence pairs"
 SYLLABLES = [first + second for first in "bdfgklmprt" for second in "aeiou"]
 
@@ -68,12 +69,13 @@ def told(extension: Extension) -> list[dict[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs a system with sessions of processes")
 @pytest.mark.timeout(900)
-def test_fifty_hard_kills_send_every_request_once_and_give_the_same_dataset(
+def test_hard_kills_send_every_request_once_and_give_the_same_dataset(
     tiny_model: Path, tmp_path: Path
 ) -> None:
     seeds, said = tmp_path / "seeds.txt", tmp_path / "said"
     seeds.write_text("A robin is a bird,\nA robin is not a tree,\nAn oak is a tree,\nAn oak is not a bird,\n")
-    rng, n = random.Random(11), 240
+    # Enough that no command finishes before it is killed.
+    rng, n = random.Random(11), 5 * KILLS
     with Writer(tiny_model) as served:
         for number in range(KILLS):
             before = served.written.total()

@@ -344,8 +344,8 @@ class Store:
             )
         for slot in own:
             self._planned.pop(slot, None)
-        # PostgreSQL would lock everybody out meanwhile; its own vacuum comes later. The answers are deleted even
-        # if the file cannot be written anew now, for example because the disk is full.
+        # PostgreSQL would lock everybody out meanwhile; its own vacuum comes later. The answers are deleted
+        # even if the file cannot be written anew now, for example because the disk is full.
         if self.database.sqlite:
             with suppress(StorageFailed):
                 self.database.erase_deleted(answers)

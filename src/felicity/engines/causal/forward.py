@@ -162,7 +162,7 @@ class TreeModel:
         )
         if not half:
             return Prediction(logits)
-        states = model.take_states(select)
+        states = model.take_states()
 
         def refine(logprob: np.ndarray, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
             return np.asarray(model.refine(logprob, logits, states, rows, targets))

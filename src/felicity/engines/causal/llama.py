@@ -1,11 +1,11 @@
 """Llama's forward pass without transformers, whose import takes longer than scoring a few sentences.
 
-In float32 and float64 every operation is the one that transformers makes, in the same order, so that
-log-probabilities are equal to the bit; the check on loading compares them. In half precision only matrix
-products and attention use it. The residual stream, normalization and positions stay in float32, which makes
-errors smaller, and projections of the same input are computed as one product, which is faster. Two things are
-computed in float32 there because they cost little and cause the largest errors: the first two tokens of a
-text, where hidden states are ill-conditioned, and the logit of the token that is scored.
+In float32 and float64 log-probabilities are those of transformers up to rounding; the check on loading
+compares them. In half precision only matrix products and attention use it. The residual stream, normalization
+and positions stay in float32, which makes errors smaller, and projections of the same input are computed as
+one product, which is faster. Two things are computed in float32 there because they cost little and cause the
+largest errors: the first two tokens of a text, where hidden states are ill-conditioned, and the logit of the
+token that is scored.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from felicity.core.errors import BadInput
-from felicity.engines.runtime import prepare_processor, refuse_broken_weights
+from felicity.engines.runtime import choose_linear, prepare_processor, refuse_broken_weights
 from felicity.engines.sources import read_config
 
 ARCHITECTURE, MODEL_TYPE = "LlamaForCausalLM", "llama"
@@ -53,6 +53,8 @@ EMBEDDING, OUTPUT, LAST_NORM = "model.embed_tokens.weight", "lm_head.weight", "m
 
 # Tokens of a text that half precision computes in float32.
 BEGINNING = 2
+# Queries whose attention is computed at once.
+QUERIES = 64
 
 
 class Config(SimpleNamespace):
@@ -141,6 +143,8 @@ def load_llama(folder: Path, config: Config, *, name: str, dtype: str) -> "Llama
 class Llama:
     """A model in evaluation mode on the processor, called as transformers' class is called for a trie."""
 
+    selects = True
+
     def __init__(self, config: Config, weights: Mapping[str, Any], *, dtype: str) -> None:
         import torch
 
@@ -150,7 +154,7 @@ class Llama:
         self.half = dtype in HALF
         self._embedding = weights[EMBEDDING].to(torch.float32 if self.half else self.dtype)
         self._last_norm = weights[LAST_NORM].to(self._embedding.dtype)
-        layer = HalfLayer if self.half else ExactLayer
+        layer = HalfLayer if self.half else Layer
         stored = [_take_layer(weights, number) for number in range(config.num_hidden_layers)]
         self._layers: list[Any] = [layer(config, part, self.dtype) for part in stored]
         output = weights[EMBEDDING if config.tie_word_embeddings else OUTPUT]
@@ -178,24 +182,30 @@ class Llama:
         input_ids: Any,
         position_ids: Any,
         attention_mask: Any,
+        select: Any,
         past_key_values: LayerCaches | None = None,
         use_cache: bool = False,
         known: tuple[Any, Any] | None = None,
     ) -> SimpleNamespace:
-        """Logits at every position that the output projection is given.
+        """Logits at the selected positions of the flattened batch, one row each.
 
         known: indices into the flattened batch, and the hidden states there after each layer.
         """
         caches = past_key_values.layers if use_cache and past_key_values else [None] * len(self._layers)
         hidden, turn = self._embed(input_ids, position_ids)
+        chosen: dict[str, Any] = {}
         for number, (layer, cache) in enumerate(zip(self._layers, caches, strict=True)):
-            hidden = layer(hidden, turn, attention_mask, cache)
+            if not self.half and number == len(self._layers) - 1:
+                chosen = {"select": select}
+            hidden = layer(hidden, turn, attention_mask, cache, **chosen)
             if known is not None:
                 hidden.view(-1, hidden.shape[-1])[known[0]] = known[1][number]
-        last = normalize(hidden, self._last_norm, self.config.rms_norm_eps)
+        if not chosen:
+            hidden = hidden.flatten(0, 1)[select]
+        states = normalize(hidden, self._last_norm, self.config.rms_norm_eps)
         if self.half:
-            self._states = last.flatten(0, 1)
-        return SimpleNamespace(logits=self._head(last.to(self.dtype)))
+            self._states = states
+        return SimpleNamespace(logits=self._head(states.to(self.dtype)))
 
     def _embed(self, ids: Any, positions: Any) -> tuple[Any, tuple[Any, ...]]:
         """Hidden states before the first layer, and the rotation of each position."""
@@ -214,18 +224,13 @@ class Llama:
             hidden, turn = self._embed(ids[None], positions[None])
             states = []
             for weights in self._stored_layers:
-                hidden = ExactLayer(self.config, weights, torch.float32)(hidden, turn, mask, None)
-                states.append(hidden[0])
+                hidden = Layer(self.config, weights, torch.float32)(hidden, turn, mask, None)
+                states.append(hidden[0].clone())
             return torch.stack(states)
 
-    def take_states(self, select: np.ndarray) -> Any:
-        """The states that the output projection was given in the last call, at these flattened positions.
-
-        In float32; only in half precision.
-        """
-        import torch
-
-        return self._states[torch.from_numpy(select)]
+    def take_states(self) -> Any:
+        """What the output projection was given in the last call, in float32; only in half precision."""
+        return self._states
 
     def refine(
         self, logprob: np.ndarray, logits: Any, states: Any, rows: np.ndarray, targets: np.ndarray
@@ -245,31 +250,40 @@ class Llama:
         return np.asarray(logprob + shift - np.log1p(np.exp(logprob) * np.expm1(shift)))
 
 
-class ExactLayer:
-    """A layer with the operations of transformers."""
+class Layer:
+    """A layer in float32 or float64."""
 
     def __init__(self, config: Config, weights: Mapping[str, Any], dtype: Any) -> None:
         self._config = config
         self._weights = {name: weight.to(dtype) for name, weight in weights.items()}
+        self._linear = choose_linear(dtype)
 
-    def __call__(self, hidden: Any, turn: tuple[Any, ...], mask: Any, cache: LayerCache | None) -> Any:
-        """The hidden states after this layer."""
-        from torch.nn.functional import linear, silu
+    def __call__(
+        self, hidden: Any, turn: tuple[Any, ...], mask: Any, cache: LayerCache | None, select: Any = None
+    ) -> Any:
+        """The hidden states after this layer, which are written over those before it.
 
-        config, weights = self._config, self._weights
+        select: positions of the flattened batch; with it, the states of these alone.
+        """
+        from torch.nn.functional import silu
+
+        config, weights, linear = self._config, self._weights, self._linear
         split = (*hidden.shape[:-1], -1, config.head_dim)
         given = normalize(hidden, weights["input_layernorm"], config.rms_norm_eps)
         query, key, value = (
             linear(given, weights[f"self_attn.{name}_proj"]).view(split).transpose(1, 2) for name in "qkv"
         )
-        query, key = (part * turn[0] + rotate_half(part) * turn[1] for part in (query, key))
+        query, key = rotate(query, turn), rotate(key, turn)
         if cache is not None:
             key, value = cache.update(key, value)
-        hidden = hidden + linear(attend(query, key, value, mask), weights["self_attn.o_proj"])
+        seen = attend(query, key, value, mask)
+        if select is not None:
+            hidden, seen = (states.flatten(0, 1)[select] for states in (hidden, seen))
+        hidden += linear(seen, weights["self_attn.o_proj"])
         given = normalize(hidden, weights["post_attention_layernorm"], config.rms_norm_eps)
-        gate = silu(linear(given, weights["mlp.gate_proj"]))
-        up = linear(given, weights["mlp.up_proj"])
-        return hidden + linear(gate * up, weights["mlp.down_proj"])
+        gate = silu(linear(given, weights["mlp.gate_proj"]), inplace=True)
+        hidden += linear(gate.mul_(linear(given, weights["mlp.up_proj"])), weights["mlp.down_proj"])
+        return hidden
 
 
 class HalfLayer:
@@ -288,11 +302,11 @@ class HalfLayer:
 
     def __call__(self, hidden: Any, turn: tuple[Any, ...], mask: Any, cache: LayerCache | None) -> Any:
         """The hidden states after this layer, which are written over those before it."""
-        from torch.nn.functional import linear, rms_norm, silu
+        from torch.nn.functional import linear, silu
 
         config = self._config
         heads, groups = config.num_attention_heads, config.num_key_value_heads
-        given = rms_norm(hidden, hidden.shape[-1:], self._norms[0], config.rms_norm_eps).to(self._dtype)
+        given = normalize(hidden, self._norms[0], config.rms_norm_eps).to(self._dtype)
         mixed = linear(given, self._into_attention).view(*hidden.shape[:-1], -1, config.head_dim)
         mixed = mixed.transpose(1, 2)
         turned, value = mixed[:, : heads + groups], mixed[:, heads + groups :]
@@ -301,7 +315,7 @@ class HalfLayer:
         if cache is not None:
             key, value = cache.update(key, value)
         hidden += linear(attend(query, key, value, mask), self._out_of_attention)
-        given = rms_norm(hidden, hidden.shape[-1:], self._norms[1], config.rms_norm_eps).to(self._dtype)
+        given = normalize(hidden, self._norms[1], config.rms_norm_eps).to(self._dtype)
         gate, up = linear(given, self._into_mlp).chunk(2, dim=-1)
         hidden += linear(silu(gate).mul_(up), self._out_of_mlp)
         return hidden
@@ -316,24 +330,14 @@ def _take_layer(weights: Mapping[str, Any], number: int) -> dict[str, Any]:
 
 
 def normalize(hidden: Any, weight: Any, epsilon: float) -> Any:
-    """RMS normalization, in float32 as transformers computes it."""
-    import torch
+    """RMS normalization, computed in float32 as in transformers, in float64 models too."""
+    from torch.nn.functional import rms_norm
 
-    wide = hidden.to(torch.float32)
-    variance = wide.pow(2).mean(-1, keepdim=True)
-    return weight * (wide * torch.rsqrt(variance + epsilon)).to(hidden.dtype)
-
-
-def rotate_half(states: Any) -> Any:
-    """The second half of the last dimension, negated, before the first."""
-    import torch
-
-    middle = states.shape[-1] // 2
-    return torch.cat((-states[..., middle:], states[..., :middle]), dim=-1)
+    return rms_norm(hidden.float(), hidden.shape[-1:], weight.float(), epsilon).to(hidden.dtype)
 
 
 def rotate(states: Any, turn: tuple[Any, ...]) -> Any:
-    """What `states * cos + rotate_half(states) * sin` gives up to rounding, with fewer arrays in between."""
+    """States with the halves of each head turned against each other by the angles of their positions."""
     middle = states.shape[-1] // 2
     sine = turn[1][..., :middle]
     turned = states * turn[0]
@@ -342,20 +346,26 @@ def rotate(states: Any, turn: tuple[Any, ...]) -> Any:
     return turned
 
 
-def repeat_heads(states: Any, times: int) -> Any:
-    """Each key or value head once for every query head that uses it."""
-    batch, heads, length, width = states.shape
-    if times == 1:
-        return states
-    wide = states[:, :, None].expand(batch, heads, times, length, width)
-    return wide.reshape(batch, heads * times, length, width)
-
-
 def attend(query: Any, key: Any, value: Any, mask: Any) -> Any:
-    """Attention of the query heads to the keys that the mask allows, heads side by side again."""
+    """Attention of the query heads to the keys that the mask allows, heads side by side again.
+
+    A position attends to none behind it, so a block of queries needs only the keys up to its end.
+    """
     from torch.nn.functional import scaled_dot_product_attention
 
-    times = query.shape[1] // key.shape[1]
-    key, value = (repeat_heads(part, times) for part in (key, value))
-    seen = scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=query.shape[-1] ** -0.5)
-    return seen.transpose(1, 2).flatten(2)
+    batch, heads, length, width = query.shape
+    cached = key.shape[-2] - length
+    seen = query.new_empty(batch, length, heads, width)
+    for first in range(0, length, QUERIES):
+        last = min(length, first + QUERIES)
+        reach = slice(cached + last)
+        part = scaled_dot_product_attention(
+            query[:, :, first:last],
+            key[:, :, reach],
+            value[:, :, reach],
+            attn_mask=mask[..., first:last, reach],
+            scale=width**-0.5,
+            enable_gqa=True,
+        )
+        seen[:, first:last] = part.transpose(1, 2)
+    return seen.flatten(2)

@@ -48,5 +48,8 @@ from .pretrained import load_weights as load_weights
 from .pretrained import refuse_broken_weights as refuse_broken_weights
 from .pretrained import refuse_nonfinite as refuse_nonfinite
 from .pretrained import refuse_overlong as refuse_overlong
+from .products import choose_linear as choose_linear
+from .products import has_onednn as has_onednn
+from .products import multiply_onednn as multiply_onednn
 from .token_scores import TokenScorer as TokenScorer
 from .token_scores import build_tokens as build_tokens

@@ -13,6 +13,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from felicity.engines.runtime.products import write_product
+
 # Logits in memory (half a gigabyte in float32); a large vocabulary means smaller batches.
 LOGITS = 1 << 27
 # The buffer that each output projection writes its logits to: allocating it anew for every batch takes longer
@@ -38,13 +40,17 @@ def count_logit_rows(model: Any) -> int:
 def compute_logits(model: Any, ids: Any, select: np.ndarray, **inputs: Any) -> Any:
     """Logits at the selected positions of the flattened batch, one row each.
 
-    Only these go through the output projection, if the model has its own and passes it the whole batch.
-    Whatever the model does to logits afterwards (soft caps, scales) is unchanged. The logits are valid until
-    the next call.
+    Only these go through the output projection, if the model has its own and passes it the whole batch, or
+    `selects` positions by itself. Whatever the model does to logits afterwards (soft caps, scales) is
+    unchanged. The logits are valid until the next call.
     """
     import torch
 
     places = torch.from_numpy(select)
+    head = model.get_output_embeddings()
+    if getattr(model, "selects", False):
+        with torch.inference_mode(), _reusing_buffer(head, len(select)):
+            return model(input_ids=ids, select=places, **inputs).logits
     narrowed = False
 
     def choose(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -55,7 +61,6 @@ def compute_logits(model: Any, ids: Any, select: np.ndarray, **inputs: Any) -> A
         narrowed = True
         return (hidden.flatten(0, 1).index_select(0, places.to(hidden.device))[None], *given[1:])
 
-    head = model.get_output_embeddings()
     handle = head.register_forward_pre_hook(choose) if head is not None else None
     try:
         with torch.inference_mode(), _reusing_buffer(head, len(select)):
@@ -90,7 +95,8 @@ def _reusing_buffer(head: Any, rows: int) -> Iterator[None]:
         buffer = _BUFFERS.get(head)
         if buffer is None or len(buffer) < rows:
             _BUFFERS[head] = buffer = torch.empty(rows, head.out_features, dtype=head.weight.dtype)
-        return torch.mm(flat, head.weight.T, out=buffer[:rows]).view(*hidden.shape[:-1], head.out_features)
+        write_product(flat, head.weight, buffer[:rows])
+        return buffer[:rows].view(*hidden.shape[:-1], head.out_features)
 
     head.forward = project
     try:
