@@ -161,7 +161,9 @@ def product_rates(dtype: str = "float32") -> dict[str, float]:
     """GFLOP/s of the two products that dominate: a layer's and the vocabulary's."""
     import torch
 
-    rates = {}
+    from felicity.engines.runtime import choose_linear
+
+    rates, linear = {}, choose_linear(getattr(torch, dtype))
     for name, (rows, inner, columns) in {
         "layer": (1024, 768, 3072),
         "vocabulary": (1024, 768, 50257),
@@ -170,7 +172,7 @@ def product_rates(dtype: str = "float32") -> dict[str, float]:
         seconds = []
         for _ in range(REPEATS):
             begin = time.perf_counter()
-            torch.nn.functional.linear(left, right)
+            linear(left, right)
             seconds.append(time.perf_counter() - begin)
         rates[name] = 2e-9 * rows * inner * columns / min(seconds)
     return rates

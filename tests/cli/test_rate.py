@@ -81,6 +81,11 @@ def test_a_table_of_ones_own_keeps_its_columns(cli: Cli, tmp_path: Path) -> None
             (),
             "line 4: item '1' in condition '' is already on line 3",
         ),
+        (
+            'item,text,condition\n1,It rains.,"a, b"\n1,It snows.,"a, b"\n',
+            (),
+            "line 3: item '1' in condition 'a, b' is already on line 2;",
+        ),
         ("item,text\n1,It rains.\n,,\n2,\n", (), "line 3: 3 cells"),
         ("item,text\n1,It rains.\n,\n2,\n", (), "line 4: item and text must not be empty"),
         ("item,text,role\n1,It rains.,filler\n", (), "has no row whose role is 'target'"),

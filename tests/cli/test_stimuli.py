@@ -132,6 +132,11 @@ def test_cloze_writes_its_tables_and_report(cli: CLI, tiny_model: Path, tmp_path
     assert "sensitivity" in told.out
     assert (out / "report.html").exists()
     assert pl.read_csv(out / "accuracy.csv")["n"].to_list() == [3] * 5
+    # Other stimuli are refused, without a way out that this command does not have.
+    write_items(build_from_template(read_template("neg"), members=members[:2]).items, tmp_path / "own.csv")
+    told = cli("cloze", tmp_path / "own.csv", "-m", tiny_model, "-o", out, "-q")
+    assert told.code == 2
+    assert "choose another folder with -o." in told.err
 
 
 def test_a_review_whose_input_ends_is_kept_as_it_is(

@@ -233,13 +233,13 @@ def check(
         found = check_file(file, columns)
     problems = found.problems.to_dicts()
     if json:
-        told = {"file": str(file), "items": found.items, "stimuli": found.stimuli, "problems": problems}
-        print_json(told)
+        counts = {"items": found.items, found.counted: found.rows}
+        print_json({"file": str(file), **counts, "problems": problems})
     elif problems:
         print_rows(problems, right=("line",))
         noun = "problem" if len(problems) == 1 else "problems"
         out.print(f"\n{len(problems):,} {noun} in {found.items:,} items.")
     else:
-        out.print(f"{found.items:,} items in {found.stimuli:,} stimuli, nothing to fix.")
+        out.print(f"{found.items:,} items in {found.rows:,} {found.counted}, nothing to fix.")
     if problems:
         raise typer.Exit(1)

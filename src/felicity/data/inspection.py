@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -23,11 +23,15 @@ REVERSED, UNUSABLE = "reversed pair", "cannot be used"
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """What a file contains, as far as it can be read, and what is to be fixed in it, as rows of PROBLEMS."""
+    """What a file contains, as far as it can be read, and what is to be fixed in it, as rows of PROBLEMS.
+
+    rows: how many rows of the kind `counted`.
+    """
 
     items: int
-    stimuli: int
+    rows: int
     problems: pl.DataFrame
+    counted: Literal["stimuli", "ratings"] = "stimuli"
 
 
 def check_file(path: Path, columns: Columns) -> Checked:
@@ -68,7 +72,7 @@ def check_file(path: Path, columns: Columns) -> Checked:
 def _gather(items: pl.DataFrame, problems: pl.DataFrame) -> Checked:
     return Checked(
         items=items["item"].n_unique(),
-        stimuli=len(items),
+        rows=len(items),
         problems=problems.sort("line", maintain_order=True, nulls_last=True),
     )
 

@@ -21,7 +21,7 @@ from felicity.humans.lists import StimulusList, Trial, build_lists, check_orders
 from felicity.humans.progress import Progress, describe_progress
 from felicity.humans.simulated import Population, draw_answer, draw_rater, find_truth
 from felicity.humans.steps import Step, count_trials, plan_steps, read_step
-from felicity.humans.stimuli import Stimulus
+from felicity.humans.stimuli import Origin, Stimulus
 from felicity.humans.store import DATABASE_FILE, RaterPosition, Store, sqlite_url
 from felicity.humans.study import PREFER_NOT, Study
 from felicity.humans.study_file import STUDY_FILE, read_study
@@ -40,6 +40,7 @@ __all__ = [
     "STUDY_FILE",
     "Answer",
     "Keys",
+    "Origin",
     "PlatformIds",
     "Population",
     "Progress",

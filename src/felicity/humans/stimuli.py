@@ -61,10 +61,16 @@ class Stimulus:
         return self.condition if factor == "condition" else self.factors.get(factor, "")
 
 
-def read_stimuli(path: Path, task: Task, places: Sequence[str] = ()) -> tuple[Stimulus, ...]:
-    """Every stimulus of a .csv or .tsv table, checked against the task.
+@dataclass(frozen=True)
+class Origin:
+    """What a table of stimuli was written from, and what messages call each of its rows there: `line 3`."""
 
-    places: what messages call each row, such as `mine.csv, line 3`, if the table was written from another.
+    name: str
+    rows: Sequence[str]
+
+
+def read_stimuli(path: Path, task: Task, origin: Origin | None = None) -> tuple[Stimulus, ...]:
+    """Every stimulus of a .csv or .tsv table, checked against the task.
 
     Raises BadInput naming the line.
     """
@@ -78,7 +84,7 @@ def read_stimuli(path: Path, task: Task, places: Sequence[str] = ()) -> tuple[St
     if len(rows) < 2:
         raise BadInput(f"{path} contains no stimuli; it should have a header and one row per stimulus.")
     header = [name.strip() for name in rows[0][1]]
-    source = places[0].rpartition(", ")[0] if places else str(path)
+    source = origin.name if origin else str(path)
     for name in ("item", "text"):
         if name not in header:
             raise BadInput(f"{source}, line 1: there is no column '{name}' (columns: {', '.join(header)}).")
@@ -89,7 +95,8 @@ def read_stimuli(path: Path, task: Task, places: Sequence[str] = ()) -> tuple[St
     for place, (line, cells) in enumerate(rows[1:]):
         if len(cells) != len(header):
             raise BadInput(f"{path}, line {line}: {len(cells)} cells under {len(header)} columns.")
-        where = places[place] if places else f"{path}, line {line}"
+        spot = origin.rows[place] if origin else f"line {line}"
+        where = f"{source}, {spot}"
         stimulus = _build(
             place, line, dict(zip(header, (cell.strip() for cell in cells), strict=True)), where
         )
@@ -104,9 +111,9 @@ def read_stimuli(path: Path, task: Task, places: Sequence[str] = ()) -> tuple[St
         if key in seen:
             raise BadInput(
                 f"{where}: item '{stimulus.item}' in condition '{stimulus.condition}' is already on "
-                f"{seen[key].rpartition(', ')[2]}; each combination may occur once."
+                f"{seen[key]}; each combination may occur once."
             )
-        seen[key] = where
+        seen[key] = spot
         found.append(stimulus)
     if not any(stimulus.role == "target" for stimulus in found):
         raise BadInput(f"{source} has no row whose role is 'target', so there is nothing to rate.")

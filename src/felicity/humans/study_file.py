@@ -13,7 +13,7 @@ from felicity.core.documents import Document, Where, parse_document
 from felicity.core.errors import BadInput
 from felicity.core.files import read_text
 from felicity.humans.interface import INTERFACES, read_interface
-from felicity.humans.stimuli import Stimulus, read_stimuli
+from felicity.humans.stimuli import Origin, Stimulus, read_stimuli
 from felicity.humans.study import Demographic, Design, Order, Page, Platform, Question, Quiz, Study
 from felicity.humans.tasks import read_task
 
@@ -46,10 +46,10 @@ SECTIONS = {
 REQUIRED = ("study", "consent", "task", "stimuli")
 
 
-def read_study(folder: Path, *, places: Sequence[str] = ()) -> Study:
+def read_study(folder: Path, *, origin: Origin | None = None) -> Study:
     """Read and check the study in a folder (or the study file itself).
 
-    places: what messages call each row of the stimuli, if they were written from another table.
+    origin: what the stimuli were written from; messages then name its rows instead.
 
     Raises BadInput naming file, line and reason.
     """
@@ -63,7 +63,7 @@ def read_study(folder: Path, *, places: Sequence[str] = ()) -> Study:
             document.fail((name,), f"is missing; a study needs a section [{name}]")
     for name, known in SECTIONS.items():
         _check_fields(document, name, known)
-    return _build(Reader(document), places)
+    return _build(Reader(document), origin)
 
 
 def _check_fields(document: Document, name: str, known: Sequence[str]) -> None:
@@ -140,12 +140,12 @@ class Reader:
         return Page(self.text((name, "title")), self.document.text((name, "text")))
 
 
-def _build(reader: Reader, places: Sequence[str]) -> Study:
+def _build(reader: Reader, origin: Origin | None) -> Study:
     document = reader.document
     language = reader.text(("study", "language"), "en")
     base = language.split("-")[0].lower()
     task = read_task(reader)
-    stimuli = read_stimuli(_stimuli_path(reader), task, places)
+    stimuli = read_stimuli(_stimuli_path(reader), task, origin)
     consent = reader.page("consent")
     if consent is None:
         document.fail(("consent",), "is missing")

@@ -94,17 +94,17 @@ def evaluate(
     seed: int = 0,
     progress: Progress | None = None,
     on_audit: Callable[[pl.DataFrame], None] | None = None,
-    overwrite: bool = False,
+    overwrite: bool | None = False,
 ) -> Run:
     """Score every stimulus of a dataset, judge it, and estimate accuracy.
 
     `dataset` is a name, a file, or a polars or pandas frame with the columns of such a file.
 
     With `out` the run is kept in that folder and resumes where it stopped; `overwrite` replaces a run of
-    other stimuli there. `sample` takes this many items
-    of each suite. `rule` is another judging rule of the dataset; `source` is a folder with a
-    copy of it. `unseen` is the share of tokens that the unigram table may lack. Without `measures`, those
-    of the rule are computed (`lp` for most).
+    other stimuli there (None: the refusal does not suggest it). `sample` takes this many items of each suite.
+    `rule` is another judging rule of the dataset; `source` is a folder with a copy of it. `unseen` is the
+    share of tokens that the unigram table may lack. Without `measures`, those of the rule are computed (`lp`
+    for most).
 
     >>> import felicity as fe
     >>> run = fe.evaluate("starter", fe.model("smollm2"), sample=1)

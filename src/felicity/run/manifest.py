@@ -75,20 +75,20 @@ def differs(old: dict[str, Any], new: dict[str, Any]) -> str:
     return ""
 
 
-def refuse_other_run(old: dict[str, Any], new: dict[str, Any], folder: str, *, changed: str = "") -> None:
+def refuse_other_run(
+    old: dict[str, Any], new: dict[str, Any], folder: str, *, changed: str = "", replaceable: bool
+) -> None:
     """Stop before one run's folder is filled with another's numbers.
 
-    changed: how the stimuli differ, if that is known.
+    changed: how the stimuli differ, if that is known. replaceable: whether the command takes --overwrite.
 
     Raises BadInput naming what differs.
     """
     difference = differs(old, new)
     if difference:
         how = f" ({changed})" if changed and "other items" in difference else ""
-        raise BadInput(
-            f"{folder} contains a run of {difference}{how}; choose another folder with -o, or replace the "
-            "run with --overwrite, which reuses every cached score."
-        )
+        way = ", or replace the run with --overwrite, which reuses every cached score" if replaceable else ""
+        raise BadInput(f"{folder} contains a run of {difference}{how}; choose another folder with -o{way}.")
 
 
 def describe_change(old: pl.DataFrame, new: pl.DataFrame) -> str:

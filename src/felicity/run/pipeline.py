@@ -99,12 +99,13 @@ def carry_out(
     progress: Progress | None = None,
     on_audit: Callable[[pl.DataFrame], None] | None = None,
     on_pending: Callable[[Mapping[str, pl.DataFrame]], int] | None = None,
-    overwrite: bool = False,
+    overwrite: bool | None = None,
 ) -> None:
     """Carry out the plan, resuming the run in the folder.
 
     on_pending: called with what is still to be scored, stage by stage; it may score some
-    itself, and returns how many texts. overwrite: replace a run of other stimuli; cached scores are reused.
+    itself, and returns how many texts. overwrite: replace a run of other stimuli; cached scores are reused;
+    None if the command has no such option.
 
     Raises BadInput if the folder contains another run or a text is too long for the model, NotPossible
     if the model does not support the rule.
@@ -233,7 +234,7 @@ def _take_notes(manifest: dict[str, Any], lm: Model) -> None:
     manifest["model"] |= lm.info.as_dict() | {"notes": notes}
 
 
-def _begin(lm: Model, plan: Plan, folder: RunFolder, *, overwrite: bool) -> dict[str, Any]:
+def _begin(lm: Model, plan: Plan, folder: RunFolder, *, overwrite: bool | None) -> dict[str, Any]:
     """The manifest of the run, continuing the one in the folder, if any."""
     manifest = build_manifest(
         dataset=plan.dataset,
@@ -252,7 +253,8 @@ def _begin(lm: Model, plan: Plan, folder: RunFolder, *, overwrite: bool) -> dict
             folder.clear()
             return manifest
         folder.refuse_changed_manifest(old)
-        refuse_other_run(old, manifest, str(folder.path), changed=_describe_change(folder, plan.stimuli))
+        changed, replaceable = _describe_change(folder, plan.stimuli), overwrite is not None
+        refuse_other_run(old, manifest, str(folder.path), changed=changed, replaceable=replaceable)
         manifest["created"] = old.get("created", manifest["created"])
         manifest["command"] = manifest["command"] or old.get("command", "")
         if isinstance(old["model"].get("notes"), dict):

@@ -22,7 +22,7 @@ def test_what_can_be_used_has_no_problem(tmp_path: Path, cli: Callable[..., Answ
     table = tmp_path / "rated.csv"
     assert problems(table, HEAD + "".join(ROWS)) == []
     told = cli("data", "check", table)
-    assert (told.code, told.out) == (0, "6 items in 12 stimuli, nothing to fix.\n")
+    assert (told.code, told.out) == (0, "6 items in 12 ratings, nothing to fix.\n")
 
 
 def test_empty_cells_are_listed_line_by_line(tmp_path: Path, cli: Callable[..., Answer]) -> None:
@@ -70,7 +70,7 @@ def test_ratings_without_sentences_are_checked_line_by_line(
     table = tmp_path / "ratings.csv"
     rows = [f"{rater},{item},{1 + item}\n" for item in range(4) for rater in ("ada", "bob")]
     assert problems(table, "rater,item,rating\n" + "".join(rows)) == []
-    assert cli("data", "check", table).out == "4 items in 8 stimuli, nothing to fix.\n"
+    assert cli("data", "check", table).out == "4 items in 8 ratings, nothing to fix.\n"
     assert problems(table, "rater,item,rating\nada,1,high\n,1,2\nbob,,\n") == [
         (2, "cannot be used", "rating"),
         (3, "empty cell", "rater"),

@@ -52,9 +52,8 @@ def check_ratings(path: Path, *, labels: Sequence[str] = ()) -> Checked:
         item = _first(ITEMS, table.columns)
         if found.is_empty():
             found = _check_raters(targets)
-        return Checked(
-            items=len({str(row.get(item)) for row in targets.rows}), stimuli=len(table.rows), problems=found
-        )
+        items = len({str(row.get(item)) for row in targets.rows})
+        return Checked(items=items, rows=len(table.rows), problems=found, counted="ratings")
     firsts: dict[str, int] = {}
     for row, line in zip(table.rows, table.lines, strict=True):
         if str(row.get("text") or "").strip():
@@ -71,7 +70,7 @@ def check_ratings(path: Path, *, labels: Sequence[str] = ()) -> Checked:
         except FelicityError as error:
             found = pl.DataFrame([(None, UNUSABLE, "", str(error))], schema=PROBLEMS, orient="row")
     problems = pl.concat([found, stray]).sort("line", maintain_order=True, nulls_last=True)
-    return Checked(items=sentences, stimuli=len(table.rows), problems=problems)
+    return Checked(items=sentences, rows=len(table.rows), problems=problems, counted="ratings")
 
 
 def _first(names: Sequence[str], columns: Sequence[str]) -> str:

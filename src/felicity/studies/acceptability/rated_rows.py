@@ -164,7 +164,7 @@ def _refuse_unclear(name: str, rows: pl.DataFrame) -> None:
     unclear = again.filter(pl.col("condition").list.len() > 1)
     if len(unclear):
         row = unclear.row(0, named=True)
-        named = " and ".join(f"'{one or ''}'" for one in sorted(row["condition"], key=str))
+        named = " and ".join(f"'{one}'" if one else "(none)" for one in sorted(row["condition"], key=str))
         raise BadInput(
             f"Item '{row['item']}' of {name} has the same sentence in the conditions {named}, both in the "
             f"setting '{row['setting']}' ({row['text']}); keep one of them, or call the settings of a "

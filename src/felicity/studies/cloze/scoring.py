@@ -48,7 +48,16 @@ def answer_frames(
         return parse_parquet(read_bytes(path), path)
     source = find_file(data.name)
     rule = None if Path(source).suffix else "cloze"
-    run = evaluate(source, lm, rule=rule, out=folder, sample=data.sample, seed=data.seed, progress=progress)
+    run = evaluate(
+        source,
+        lm,
+        rule=rule,
+        out=folder,
+        sample=data.sample,
+        seed=data.seed,
+        progress=progress,
+        overwrite=None,
+    )
     filled = run["fillers"].with_columns(pl.concat_str("suite", "item", separator="/").alias("item"))
     rows = data.items.join(
         filled.select("item", "condition", "frame", "predictions", "rank"),

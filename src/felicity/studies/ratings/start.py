@@ -12,7 +12,7 @@ import polars as pl
 from felicity.core.errors import BadInput, FelicityError, UnknownName
 from felicity.core.files import data_folder, disk_errors, find_ending, replacing
 from felicity.data import is_table, read_dataset, read_table, sample_items
-from felicity.humans import STUDY_FILE, Study, read_study
+from felicity.humans import STUDY_FILE, Origin, Study, read_study
 
 LAU_TOPICS = "lau2020/sentences/context-{}-sentences.csv"
 OWN_COLUMNS = ("item", "text")
@@ -93,7 +93,7 @@ def start_study(
     with replacing(folder / STUDY_FILE) as part:
         part.write_text(text, encoding="utf-8")
     try:
-        return read_study(folder, places=[_name_place(source, row) for row in rows])
+        return read_study(folder, origin=Origin(source, [_name_row(row) for row in rows]))
     except FelicityError:
         # The next attempt would find a study here.
         for name in (STUDY_FILE, "stimuli.csv"):
@@ -101,9 +101,9 @@ def start_study(
         raise
 
 
-def _name_place(source: str, row: dict[str, str]) -> str:
+def _name_row(row: dict[str, str]) -> str:
     """What messages call a row: its line in the user's table, or its item in a dataset or run."""
-    return f"{source}, line {row[LINE]}" if LINE in row else f"{source}, item '{row['item']}'"
+    return f"line {row[LINE]}" if LINE in row else f"item '{row['item']}'"
 
 
 def _read_source(source: str, sample: int | None, seed: int) -> list[dict[str, str]]:
