@@ -6,9 +6,8 @@
 Needs $FELICITY_DATA. felicity carries out the study: 3 contexts, all measures, correlations with intervals,
 tests and tables, everything kept in a run folder, nothing from the cache. minicons only scores the same
 requests, in a process and an environment of its own as in compare.py, at its best batch size, with sentences
-of like length together. Each round gives a part of the
-sentences to each program in turn, so that whatever else the machine does falls on both; sentences that share
-a context are in one part, as in the whole study. Before a ratio is printed the two must agree on every sum.
+of like length together. The two take turns, and each begins every other round. Before a ratio is printed they
+must agree on every sum.
 """
 
 import argparse
@@ -44,7 +43,7 @@ def main() -> None:
     """Print the ratio, and keep it in RESULTS.md."""
     options = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     options.add_argument("--sentences", type=int, default=250)
-    options.add_argument("--parts", type=int, default=2)
+    options.add_argument("--rounds", type=int, default=2)
     options.add_argument("--without-peers", action="store_true", help="felicity alone; writes nothing")
     options.add_argument("--model", default="smollm2", help="a model folder instead of the default model")
     chosen = options.parse_args()
@@ -62,30 +61,30 @@ def compare(folder: Path, chosen: argparse.Namespace) -> list[str]:
     """Both programs in turns; what to say of it."""
     import torch
 
-    parts = write_parts(folder, chosen.sentences, chosen.parts)
+    table = write_table(folder, chosen.sentences)
+    stimuli = build_stimuli(read_ratings(str(table)))
     lm = fe.model(chosen.model, policy=POLICY, cache=False)
     lm.score("It rains.")
-    counts = write_counts(folder, lm, parts)
+    counts = write_counts(folder, lm, table)
     peer, batch = None, 0
     if not chosen.without_peers:
         install_peers()
         peer = Worker.start("minicons", resolve_source(chosen.model).folder)
-        first = build_stimuli(read_ratings(str(parts[0]))).sample(PROBE, seed=0)
-        batch = min(BATCHES, key=lambda size: score_minicons(peer, first, size)[0][1])
+        few = stimuli.sample(PROBE, seed=0)
+        batch = min(BATCHES, key=lambda size: score_minicons(peer, few, size)[0][1])
     # Seconds by the clock and of the processor, of felicity and of minicons.
-    spent, ratios, apart, texts = np.zeros((2, 2)), [], 0.0, 0
-    for number, part in enumerate(parts):
+    spent, ratios, apart = np.zeros((2, 2)), [], 0.0
+    for number in range(chosen.rounds):
         run = folder / f"study-{number}"
         turns = [0, 1] if number % 2 == 0 else [1, 0]
         found: dict[int, pl.DataFrame] = {}
         seconds = np.zeros((2, 2))
         for turn in turns:
             if turn == 0:
-                seconds[0], found[0] = timed(lambda part=part, run=run: carry_out(part, run, lm, counts))
+                seconds[0], found[0] = timed(lambda run=run: carry_out(table, run, lm, counts))
             elif peer is not None:
-                seconds[1], found[1] = score_minicons(peer, build_stimuli(read_ratings(str(part))), batch)
-        texts += len(found[0])
-        spent += seconds
+                seconds[1], found[1] = score_minicons(peer, stimuli, batch)
+        spent += seconds / chosen.rounds
         if 1 in found:
             ratios.append(seconds[1, 1] / seconds[0, 1])
             joined = found[0].join(found[1], on=["item", "context"])
@@ -93,33 +92,27 @@ def compare(folder: Path, chosen: argparse.Namespace) -> list[str]:
     if peer is not None:
         peer.stop()
     else:
-        return [f"felicity alone: {spent[0, 0]:.1f} s, {spent[0, 1]:.1f} of the processor, {texts} requests"]
+        return [f"felicity alone: {spent[0, 0]:.1f} s, {spent[0, 1]:.1f} of the processor"]
     if apart > TOLERANCE:
         raise SystemExit(f"The two differ by {apart:.2g} nats; no ratio.")
     clock, processor = spent[1] / spent[0]
     return [
-        f"{texts // 3} sentences x 3 contexts x 5 measures: felicity's whole study {spent[0, 0]:.1f} s "
-        f"({spent[0, 1]:.1f} of the processor), minicons' scores alone {spent[1, 0]:.1f} s "
+        f"{len(stimuli) // 3} sentences x 3 contexts x 5 measures: felicity's whole study "
+        f"{spent[0, 0]:.1f} s ({spent[0, 1]:.1f} of the processor), minicons' scores alone {spent[1, 0]:.1f} s "
         f"({spent[1, 1]:.1f}; its best batch, {batch}); ratio {clock:.2f} by the clock, "
-        f"{processor:.2f} in processor time ({min(ratios):.2f} to {max(ratios):.2f} in {len(parts)} "
+        f"{processor:.2f} in processor time ({min(ratios):.2f} to {max(ratios):.2f} in {chosen.rounds} "
         f"rounds); target {TARGET:g}",
-        f"sums agree within {apart:.1g} nats on {texts} requests; {torch.get_num_threads()} threads",
-        describe_work(lm, parts),
+        f"sums agree within {apart:.1g} nats on {len(stimuli)} requests; {torch.get_num_threads()} threads",
+        describe_work(lm, stimuli),
     ]
 
 
-def describe_work(lm: fe.Model, parts: list[Path]) -> str:
+def describe_work(lm: fe.Model, stimuli: pl.DataFrame) -> str:
     """How much there is to compute for each program, padding not counted, which bounds the ratio."""
     engine = lm.engine
-    tokens, nodes, wanted = 0, 0, 0
-    for part in parts:
-        prompts = build_stimuli(read_ratings(str(part))).select(
-            pl.int_range(pl.len()).cast(pl.String).alias("request"), "context_text", "text"
-        )
-        encoded = engine.encoder.encode(prompts)
-        tokens += int(encoded.lengths.sum())
-        nodes += len(build_trie(encoded))
-        wanted += int(encoded.wanted.sum())
+    request = pl.int_range(pl.len()).cast(pl.String).alias("request")
+    encoded = engine.encoder.encode(stimuli.select(request, "context_text", "text"))
+    tokens, nodes, wanted = int(encoded.lengths.sum()), len(build_trie(encoded)), int(encoded.wanted.sum())
     head = engine.model.get_output_embeddings().weight.numel()
     layers = sum(p.numel() for p in engine.model.parameters()) - head
     whole, own = tokens * (layers + head), nodes * layers + wanted * head
@@ -130,20 +123,16 @@ def describe_work(lm: fe.Model, parts: list[Path]) -> str:
     )
 
 
-def write_parts(folder: Path, sentences: int, parts: int) -> list[Path]:
-    """The published sentences with their contexts and ratings, those that share a context in one part."""
-    ratings = read_ratings("lau2020")
-    stimuli = build_stimuli(ratings).rename({"context_text": "context"})
-    chosen: list[list[str]] = [[] for _ in range(parts)]
+def write_table(folder: Path, sentences: int) -> Path:
+    """So many of the published sentences with contexts and ratings, all that share a context or none."""
+    stimuli = build_stimuli(read_ratings("lau2020")).rename({"context_text": "context"})
+    chosen: list[str] = []
     for group in group_by_context(stimuli):
-        if sum(map(len, chosen)) + len(group) <= sentences:
-            min(chosen, key=len).extend(group)
-    paths = []
-    for number, items in enumerate(chosen):
-        path = folder / f"part-{number}.csv"
-        stimuli.filter(pl.col("item").is_in(items)).write_csv(path)
-        paths.append(path)
-    return paths
+        if len(chosen) + len(group) <= sentences:
+            chosen += group
+    path = folder / "sentences.csv"
+    stimuli.filter(pl.col("item").is_in(chosen)).write_csv(path)
+    return path
 
 
 def group_by_context(stimuli: pl.DataFrame) -> list[list[str]]:
@@ -156,21 +145,21 @@ def group_by_context(stimuli: pl.DataFrame) -> list[list[str]]:
     return [groups[place] for place in np.random.default_rng(0).permutation(len(groups))]
 
 
-def write_counts(folder: Path, lm: fe.Model, parts: list[Path]) -> Path:
+def write_counts(folder: Path, lm: fe.Model, table: Path) -> Path:
     """Unigram counts of the contexts' tokens: not timed, since minicons has none."""
     from felicity.engines import open_tokenizer
 
-    texts = [text for path in parts for text in pl.read_csv(path)["context"].drop_nulls()]
+    texts = pl.read_csv(table)["context"].drop_nulls()
     path = folder / "counts.tsv"
     write_unigram(count_tokens(open_tokenizer(lm.spec), iter(texts)), path)
     return path
 
 
-def carry_out(part: Path, run: Path, lm: fe.Model, counts: Path) -> pl.DataFrame:
-    """The study on a part; the sums by item and context."""
+def carry_out(table: Path, run: Path, lm: fe.Model, counts: Path) -> pl.DataFrame:
+    """The study; the sums by item and context."""
     lm.store = type(lm.store)(None, lm.info)  # nothing is answered from memory
     study = study_acceptability(
-        str(part), [lm.spec], run, open_one=lambda _spec, _policy: lm, unigram=[str(counts)], unseen=1.0
+        str(table), [lm.spec], run, open_one=lambda _spec, _policy: lm, unigram=[str(counts)], unseen=1.0
     )
     return study.scores.filter(measure="lp").select("item", "context", "value")
 

@@ -68,18 +68,21 @@ def test_a_rare_group_is_sampled_as_well_and_a_small_one_whole() -> None:
 
 
 def draw_shifts(kind: str, margin: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Shifts whose tail is the one fitted (laplace), a lighter one (normal), or normal ones of many widths,
-    the wider the larger the margin (mixed): where the closest items say too little of the others.
+    """Shifts whose tail is the one fitted (laplace), a lighter one (normal), a heavier one (student), or normal
+    ones of many widths, the wider the larger the margin (mixed): where the closest items say too little of
+    the others.
     """
     if kind == "laplace":
         return rng.laplace(0, 0.2, len(margin))
     if kind == "normal":
         return rng.normal(0, 0.25, len(margin))
+    if kind == "student":
+        return 0.2 * rng.standard_t(5, len(margin))
     width = 0.1 * np.sqrt(rng.integers(1, 10, len(margin)) + np.minimum(np.abs(margin), 8))
     return rng.normal(0, width)
 
 
-@pytest.mark.parametrize("kind", ["laplace", "normal", "mixed"])
+@pytest.mark.parametrize("kind", ["laplace", "normal", "student", "mixed"])
 def test_the_expected_number_of_differing_verdicts_is_within_the_stated_risk(kind: str) -> None:
     """60 runs of 3,000 items; each is expected to have RISK differing verdicts at most.
 
