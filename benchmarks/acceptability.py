@@ -98,8 +98,8 @@ def compare(folder: Path, chosen: argparse.Namespace) -> list[str]:
     clock, processor = spent[1] / spent[0]
     return [
         f"{len(stimuli) // 3} sentences x 3 contexts x 5 measures: felicity's whole study "
-        f"{spent[0, 0]:.1f} s ({spent[0, 1]:.1f} of the processor), minicons' scores alone {spent[1, 0]:.1f} s "
-        f"({spent[1, 1]:.1f}; its best batch, {batch}); ratio {clock:.2f} by the clock, "
+        f"{spent[0, 0]:.1f} s ({spent[0, 1]:.1f} of the processor), minicons' scores alone "
+        f"{spent[1, 0]:.1f} s ({spent[1, 1]:.1f}; its best batch, {batch}); ratio {clock:.2f} by the clock, "
         f"{processor:.2f} in processor time ({min(ratios):.2f} to {max(ratios):.2f} in {chosen.rounds} "
         f"rounds); target {TARGET:g}",
         f"sums agree within {apart:.1g} nats on {len(stimuli)} requests; {torch.get_num_threads()} threads",

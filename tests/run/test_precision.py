@@ -68,9 +68,9 @@ def test_a_rare_group_is_sampled_as_well_and_a_small_one_whole() -> None:
 
 
 def draw_shifts(kind: str, margin: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Shifts whose tail is the one fitted (laplace), a lighter one (normal), a heavier one (student), or normal
-    ones of many widths, the wider the larger the margin (mixed): where the closest items say too little of
-    the others.
+    """Shifts whose tail is the one fitted (laplace), a lighter one (normal), a heavier one (student), or
+    normal ones of many widths, the wider the larger the margin (mixed): where the closest items say too
+    little of the others.
     """
     if kind == "laplace":
         return rng.laplace(0, 0.2, len(margin))
