@@ -135,7 +135,12 @@ def test_the_trie_gives_plain_numbers_on_blimp_with_a_real_model(published: Call
         score(open_tiny(folder, scheduler=scheduler), asked).explode(pl.exclude("request"))
         for scheduler in ("auto", "plain")
     )
-    np.testing.assert_allclose(ours["logprob"], theirs["logprob"], rtol=0, atol=1e-4)
+    apart = np.abs(ours["logprob"].to_numpy() - theirs["logprob"].to_numpy())
+    place = ours.select(pl.int_range(pl.len()).over("request")).to_series().to_numpy()
+    # What follows a first word is ill-conditioned too, if less: of 268 sentences, the largest distance to
+    # float64 was 3.1e-4 with oneDNN's products and 1.0e-4 with MKL's, elsewhere 4.1e-5.
+    assert apart[place == 1].max() < 1e-3
+    assert apart[place != 1].max() < 1e-4
 
 
 def test_an_end_token_that_is_also_the_unknown_one_is_not_counted_as_unknown(tmp_path: Path) -> None:
