@@ -64,8 +64,9 @@ class Rater:
         return bool(self.page.locator(selector).count())
 
     def token(self) -> str | None:
-        found = self.page.locator("[name=token]")
-        return found.first.get_attribute("value") if found.count() else None
+        # A locator would wait half a minute for a token that left with its page.
+        found: str | None = self.page.evaluate("() => document.querySelector('[name=token]')?.value ?? null")
+        return found
 
     def wait_for_next(self, before: str | None) -> None:
         """Until the next page is there: its form or the code, not the empty document that comes before it."""
