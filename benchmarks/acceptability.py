@@ -32,8 +32,10 @@ from felicity.studies.acceptability.scoring import build_stimuli
 from works import Work
 
 TOLERANCE = 1e-2  # nats on the sum over a sentence
-BATCHES = (4, 8, 16, 32)
-PROBE = 24  # requests on which minicons' best batch is found
+BATCHES = (2, 4, 8, 16)
+# Requests on which minicons' best batch is found: some short, some of middle length, some long, in each group as
+# like in length as in the whole study; in a random sample large batches would be mostly padding.
+PROBE = 32
 TARGET = 2.0
 # As minicons scores: a begin token only without a context, the context's tokens counted.
 POLICY = Policy(bos="alone", seam="count")
@@ -70,7 +72,9 @@ def compare(folder: Path, chosen: argparse.Namespace) -> list[str]:
     if not chosen.without_peers:
         install_peers()
         peer = Worker.start("minicons", resolve_source(chosen.model).folder)
-        few = stimuli.sample(PROBE, seed=0)
+        size = pl.sum_horizontal(pl.col("context_text", "text").str.len_chars())
+        ordered = stimuli.sort(size)
+        few = pl.concat([ordered[(len(ordered) - PROBE) * part // 10 :][:PROBE] for part in (1, 5, 9)])
         batch = min(BATCHES, key=lambda size: score_minicons(peer, few, size)[0][1])
     # Seconds by the clock and of the processor, of felicity and of minicons.
     spent, ratios, apart = np.zeros((2, 2)), [], 0.0
