@@ -33,8 +33,8 @@ from works import Work
 
 TOLERANCE = 1e-2  # nats on the sum over a sentence
 BATCHES = (2, 4, 8, 16)
-# Requests on which minicons' best batch is found: some short, some of middle length, some long, in each group as
-# like in length as in the whole study; in a random sample large batches would be mostly padding.
+# Requests on which minicons' best batch is found: some short, some of middle length, some long. Each group is
+# as like in length as in the whole study; in a random sample large batches would be mostly padding.
 PROBE = 32
 TARGET = 2.0
 # As minicons scores: a begin token only without a context, the context's tokens counted.
