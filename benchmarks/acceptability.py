@@ -96,7 +96,10 @@ def compare(folder: Path, chosen: argparse.Namespace) -> list[str]:
     if peer is not None:
         peer.stop()
     else:
-        return [f"felicity alone: {spent[0, 0]:.1f} s, {spent[0, 1]:.1f} of the processor"]
+        return [
+            f"felicity alone: {spent[0, 0]:.1f} s, {spent[0, 1]:.1f} of the processor, "
+            f"{len(stimuli)} requests"
+        ]
     if apart > TOLERANCE:
         raise SystemExit(f"The two differ by {apart:.2g} nats; no ratio.")
     clock, processor = spent[1] / spent[0]

@@ -31,7 +31,7 @@ def test_the_acceptability_benchmark_carries_out_its_study(
     published("lau2020")
     model = make_tiny_model(tmp_path / "tiny", seed=1, window=2048)
     script = SCRIPT.with_name("acceptability.py")
-    command = [sys.executable, str(script), "--without-peers", "--sentences", "8", "--parts", "1"]
+    command = [sys.executable, str(script), "--without-peers", "--sentences", "8", "--rounds", "1"]
     done = subprocess.run([*command, "--model", str(model)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "24 requests" in done.stdout
