@@ -191,6 +191,21 @@ def test_no_hash_of_a_platform_id_stays_in_the_file(tmp_path: Path, seed: int) -
     assert [name for name in hashes if name.encode() in stored] == []
 
 
+def test_forgetting_while_somebody_reads_the_old_state_says_so_and_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("felicity.humans.database.BUSY_MS", 200)
+    store = Store(make_study(tmp_path))
+    store.enter(key_hash="f" * 64)
+    with store.database.read() as connection:
+        connection.execute(sa.select(raters)).all()
+        with pytest.raises(StorageFailed, match="try again"):
+            store.forget()
+    store.forget()
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("answers.sqlite*"))
+    assert b"f" * 64 not in stored
+
+
 def test_a_paused_study_lets_nobody_in_but_lets_raters_go_on(store: Store) -> None:
     rater = store.enter()
     store.pause(True)

@@ -92,12 +92,15 @@ class Database:
         SQLite writes all its tables. Its `secure_delete` is not enough: where it has moved a row to another
         page, a copy that it no longer knows of may stay behind.
 
-        Raises StorageFailed; the table is then as it was.
+        Raises StorageFailed; what was deleted may then still be in the file.
         """
         if self.sqlite:
             with self._turn, self._connect() as connection:
                 connection.exec_driver_sql("VACUUM")
-                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+                if connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]:
+                    raise StorageFailed(
+                        "Somebody else is reading the database; try again when they are done."
+                    )
             return
         with self.autocommit() as connection:
             connection.exec_driver_sql(f"VACUUM FULL {table.name}")
