@@ -67,7 +67,8 @@ def test_compare_takes_suites_as_wholes_unless_told_otherwise(cli: Cli, runs: tu
 
 def test_compare_says_it_in_words_and_draws_it(cli: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
     answer = cli("compare", *runs, "--figure", tmp_path / "differences.svg")
-    assert "is right on" in answer.out
+    assert "items judged right" in answer.out
+    assert "no detectable difference" in answer.out
     assert (tmp_path / "differences.svg").read_text().startswith("<svg")
 
 

@@ -189,8 +189,8 @@ def test_all_pairs_of_models() -> None:
     assert table["p_holm"].to_list() == pytest.approx([0.0625, 3 * 2 / 2**12, 0.0625])
     assert table["test"].unique().to_list() == ["exact"]
     said = describe_comparison(table)
-    assert "a is right on 100.0% of 12 items, b on 50.0%: a difference of 50.00 points" in said
-    assert "6 against 0 discordant items, p = .031, Holm-adjusted p = .062" in said
+    assert "a: 100.0% of 12 items judged right, b: 50.0%; a difference of 50.00 points" in said
+    assert "6 against 0 discordant items, p = .031, Holm-adjusted p = .062): no detectable" in said
 
 
 def test_clusters_are_respected_by_default() -> None:

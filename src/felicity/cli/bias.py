@@ -57,10 +57,11 @@ def bias(
 ) -> None:
     """Split pairs by token length and show accuracy within each split.
 
-    A is the acceptable sentence, U the unacceptable one; the splits are A=U, A>U and A<U under each
-    model's own tokenizer. A measure that is not biased by length is equally accurate in all
-    splits. Writes splits.csv (every suite), curves.csv (accuracy by difference in length) and
-    report.html. With --debias, both sets are scored and shown side by side: debias.csv and report.html.
+    A is the acceptable sentence, U the unacceptable one (of crows_pairs: the more and the less stereotyping
+    one); the splits are A=U, A>U and A<U under each model's own tokenizer. A measure that is not biased by
+    length gives the same accuracy in all splits. Writes splits.csv (every suite), curves.csv (accuracy by
+    difference in length) and report.html. With --debias, both sets are scored and shown side by side:
+    debias.csv and report.html.
 
     \b
     Examples:
@@ -116,7 +117,7 @@ def _compare(
     quiet: bool,
 ) -> None:
     """Accuracy on the biased and the debiased set, side by side."""
-    from felicity.studies.bias import LEGEND
+    from felicity.studies.bias import write_legend
     from felicity.studies.pairs import DEBIAS_MEASURES, study_debias, write_debias
 
     with progress_bar(quiet=quiet) as progress:
@@ -125,7 +126,8 @@ def _compare(
         )
     written = write_debias(study, folder)
     if json:
-        print_json({"files": [str(path) for path in written], "table": study.table.to_dicts()})
+        words = {"score": study.headline.as_dict(), "policies": study.policies}
+        print_json({"files": [str(path) for path in written], "table": study.table.to_dicts()} | words)
         return
     rows = study.table.filter(study.table["suite"] == "all").to_dicts()
     names = ("A=U", "A>U", "A<U", "biased", "debiased")
@@ -136,7 +138,7 @@ def _compare(
         for row in rows
     ]
     print_rows(shown, right=(*names, "p", "p_suites"))
-    out.print(LEGEND, soft_wrap=True, markup=False)
+    out.print(f"{write_legend(study.headline)} {study.policies}".strip(), soft_wrap=True, markup=False)
     out.print("\n" + "\n".join(str(path) for path in written), soft_wrap=True, markup=False)
 
 
@@ -144,6 +146,8 @@ def _as_json(study: "BiasStudy", written: list[Path]) -> dict[str, Any]:
     return {
         "dataset": study.dataset,
         "models": study.models,
+        "score": study.headline.as_dict(),
+        "policies": study.policies,
         "files": [str(path) for path in written],
         "splits": study.splits.to_dicts(),
         "curves": study.curves.to_dicts(),
@@ -151,7 +155,7 @@ def _as_json(study: "BiasStudy", written: list[Path]) -> dict[str, Any]:
 
 
 def _print_splits(study: "BiasStudy") -> None:
-    from felicity.studies.bias import EVERYTHING, LEGEND, SPLITS
+    from felicity.studies.bias import EVERYTHING, SPLITS, write_legend
 
     rows = []
     whole = study.splits.filter(suite=EVERYTHING)
@@ -165,7 +169,7 @@ def _print_splits(study: "BiasStudy") -> None:
             row |= dict.fromkeys(SPLITS, "")
         rows.append(row)
     print_rows(rows, right=tuple(f"n {split}" for split in SPLITS) + SPLITS)
-    out.print(LEGEND, soft_wrap=True, markup=False)
+    out.print(f"{write_legend(study.headline)} {study.policies}".strip(), soft_wrap=True, markup=False)
     uneven = study.splits.filter((study.splits["split"] != SPLITS[0]) & (study.splits["n"] > 0))
     suites = uneven.filter(uneven["suite"] != EVERYTHING)["suite"].n_unique()
     of = study.splits.filter(study.splits["suite"] != EVERYTHING)["suite"].n_unique()

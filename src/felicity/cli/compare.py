@@ -8,6 +8,7 @@ import typer
 
 from felicity.cli.options import Json
 from felicity.cli.terminal import err, out, print_json, print_rows
+from felicity.core.contrasts import ACCURACY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from felicity.run import Answers
 
 NUMBERS = ("n", "difference", "interval", "p", "Holm", "BH")
-TITLE, INTERVALS = "Differences in accuracy", "95% intervals"
+INTERVALS = "95% intervals"
 TIES = {"half": "count half", "wrong": "count as wrong", "drop": "are left out"}
 
 
@@ -62,16 +63,23 @@ def compare(
     answers = read_answers(runs, measure=measure)
     table = compare_answers(answers, by=by, ties=ties, test=test, items=items, seed=seed)
     if figure:
-        _draw(table, figure)
+        _draw(table, answers, figure)
     if page:
         write_page({"Differences": table}, answers, ties, page)
     if json:
-        print_json([row | {"measure": answers.measure, "ties_count": ties} for row in table.to_dicts()])
+        shared = {
+            "measure": answers.measure,
+            "ties_count": ties,
+            "score": answers.headline.as_dict(),
+            "policies": answers.policies,
+        }
+        print_json([row | shared for row in table.to_dicts()])
         return
     out.print(describe_basis(answers, table, ties), soft_wrap=True, markup=False)
     print_rows([_shown(row) for row in table.to_dicts()], right=NUMBERS)
     if by is None:
-        out.print("\n" + describe_comparison(table), soft_wrap=True, markup=False)
+        words = describe_comparison(table, passed=answers.headline.passed)
+        out.print("\n" + words, soft_wrap=True, markup=False)
     for name in answers.unchecked:
         err.print(f"{name} has no texts, so its items were paired by name only.", markup=False)
 
@@ -90,10 +98,12 @@ def compare_answers(
 
 
 def describe_basis(answers: "Answers", table: "pl.DataFrame", ties: str) -> str:
-    """What is compared, and how ties count."""
+    """What is compared, how ties count, and how the models were scored."""
     what = f"Judged by {answers.measure}" if answers.measure else "Measures of one run"
     tied = int(table["ties"].max() or 0)  # type: ignore[arg-type]
-    return f"{what}; ties {TIES[ties]}" + (f" (up to {tied:,} tied answers in a pair)." if tied else ".")
+    counted = f"{what}; ties {TIES[ties]}" + (f" (up to {tied:,} tied answers in a pair)." if tied else ".")
+    meaning = [] if answers.headline == ACCURACY else [answers.headline.describe()]
+    return " ".join([counted, *meaning, answers.policies])
 
 
 def _shown(row: dict[str, Any]) -> dict[str, Any]:
@@ -121,10 +131,14 @@ def _chart(table: "pl.DataFrame", **setting: Any) -> Any:
     return chart_estimates(rows, axis="points", **setting)
 
 
-def _draw(table: "pl.DataFrame", figure: Path) -> None:
+def _title(answers: "Answers") -> str:
+    return f"Differences in {answers.headline.noun}"
+
+
+def _draw(table: "pl.DataFrame", answers: "Answers", figure: Path) -> None:
     from felicity.report.charts import write_figure
 
-    write_figure(_chart(table, title=TITLE, subtitle=INTERVALS), figure)
+    write_figure(_chart(table, title=_title(answers), subtitle=INTERVALS), figure)
 
 
 def write_page(tables: "Mapping[str, pl.DataFrame]", answers: "Answers", ties: str, page: Path) -> None:
@@ -137,9 +151,9 @@ def write_page(tables: "Mapping[str, pl.DataFrame]", answers: "Answers", ties: s
         name = title.lower().replace(" ", "-")
         figure = Figure(
             name=name,
-            title=TITLE,
+            title=_title(answers),
             subtitle=INTERVALS,
-            label=f"{TITLE}, {INTERVALS}",
+            label=f"{_title(answers)}, {INTERVALS}",
             chart=partial(_chart, table),
         )
         section = Extra(

@@ -10,6 +10,7 @@ import typer
 from felicity.cli.model_options import DataOptions, LongRunOptions, PolicyOptions, takes_groups
 from felicity.cli.options import Json, ModelNames, Quiet, RuleName
 from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
+from felicity.core.contrasts import ACCURACY
 
 if TYPE_CHECKING:
     from felicity.run import Model
@@ -263,38 +264,47 @@ def _forecast_only(planned: Any, models: Iterable["Model"], *, json: bool) -> No
 
 
 def _as_json(done: "Finished") -> dict[str, Any]:
+    from felicity.run import read_policies
+
     return {
         "folder": str(done.folder),
         "report": str(done.report) if done.report else None,
         "notes": list(done.planned.notes),
+        "score": done.planned.headline.as_dict(),
+        "policies": read_policies(done.folder),
         **{name: table.to_dicts() for name, table in done.findings.tables().items() if name != "points"},
     }
 
 
 def _print_summary(done: "Finished") -> None:
-    from felicity.studies.context import print_terms
+    from felicity.run import read_policies
+    from felicity.studies.context import name_kind, print_terms
 
+    headline = done.planned.headline
     overall = done.findings.curves.filter(level="overall")
     for (name,), part in overall.group_by("model", maintain_order=True):
         base = part.filter(kind="none").row(0, named=True)
         out.print(
-            f"\n[bold]{name}[/]: accuracy without context {100 * base['accuracy']:.1f} "
+            f"\n[bold]{name}[/]: {headline.noun} without context {100 * base['accuracy']:.1f} "
             f"({100 * base['low']:.1f} to {100 * base['high']:.1f}), n {base['n']:,}",
             soft_wrap=True,
         )
         rows = [
             {
-                "context": row["kind"] + (f" {row['source']}" if row["source"] else ""),
+                "context": name_kind(row["kind"], row["source"], headline=headline),
                 "perturbation": row["perturbation"],
                 "length": row["length"],
                 "n": row["n"],
-                "accuracy": f"{100 * row['accuracy']:.1f}",
+                headline.noun: f"{100 * row['accuracy']:.1f}",
                 "change": f"{100 * row['delta']:+.1f}",
                 "95% interval": f"{100 * row['delta_low']:+.1f} to {100 * row['delta_high']:+.1f}",
             }
             for row in part.filter(part["kind"] != "none").iter_rows(named=True)
         ]
-        print_rows(rows, right=("length", "n", "accuracy", "change", "95% interval"))
+        print_rows(rows, right=("length", "n", headline.noun, "change", "95% interval"))
+    if headline != ACCURACY:
+        out.print(f"\n{headline.describe()}", soft_wrap=True, markup=False)
+    out.print(read_policies(done.folder), soft_wrap=True, markup=False)
     if not done.findings.terms.is_empty():
         out.print("\n" + print_terms(done.findings.terms), soft_wrap=True, markup=False, highlight=False)
     where = f"\nStudy folder: {done.folder}" + (f"\nReport: {done.report}" if done.report else "")

@@ -8,7 +8,9 @@ import typer
 from felicity.cli.model_options import DataOptions, LongRunOptions, PolicyOptions, takes_groups
 from felicity.cli.options import Json, ModelNames, Quiet, RuleName
 from felicity.cli.terminal import err, out, print_accuracy, print_json, print_rows, progress_bar
+from felicity.core.contrasts import ACCURACY
 from felicity.core.errors import BadInput
+from felicity.core.policy import describe_policies
 
 if TYPE_CHECKING:
     import polars as pl
@@ -161,6 +163,8 @@ def summarize(done: "Run", folder: Path, page: Path | None) -> dict[str, Any]:
     return {
         "folder": str(folder),
         "report": str(page) if page else None,
+        "score": done.headline.as_dict(),
+        "policies": describe_policies({"": done.manifest["model"]}),
         "manifest": done.manifest,
         "audit": done["audit"].to_dicts(),
         "estimates": done["estimates"].to_dicts(),
@@ -176,21 +180,25 @@ def _print_summary(done: "Run") -> None:
             f"most {precision['expected_differences']:.2g} (estimated).",
             soft_wrap=True,
         )
+    headline = done.headline
+    if "correlations" in done.tables:
+        _print_correlations(done["correlations"])
     for measure in done.manifest["measures"]:
         out.print(f"\n[bold]{measure}[/]")
-        print_accuracy(done["estimates"], "phenomenon", measure=measure)
+        print_accuracy(done["estimates"], "phenomenon", measure=measure, score=headline.noun)
         if not done["estimates"].filter(level="prediction", measure=measure).is_empty():
-            print_accuracy(done["estimates"], "prediction", measure=measure)
+            print_accuracy(done["estimates"], "prediction", measure=measure, score=headline.noun)
         for level, meaning in (("overall", "over items"), ("macro", "over suites")):
             row = done["estimates"].filter(level=level, measure=measure).row(0, named=True)
             out.print(
-                f"Accuracy {meaning}: [bold]{100 * row['accuracy']:.1f}[/] "
+                f"{headline.name} {meaning}: [bold]{100 * row['accuracy']:.1f}[/] "
                 f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), n {row['n']:,}, "
                 f"{row['ties']:,} ties, {row['unstable']:,} within numerical noise",
                 soft_wrap=True,
             )
-    if "correlations" in done.tables:
-        _print_correlations(done["correlations"])
+    if headline != ACCURACY:
+        out.print(headline.describe(), soft_wrap=True, markup=False)
+    out.print(describe_policies({"": done.manifest["model"]}), soft_wrap=True, markup=False)
 
 
 def _print_correlations(correlations: "pl.DataFrame") -> None:

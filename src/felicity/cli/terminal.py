@@ -64,20 +64,20 @@ def print_rows(rows: list[dict[str, Any]], *, right: tuple[str, ...] = ()) -> No
     out.print(table)
 
 
-def print_accuracy(estimates: "pl.DataFrame", level: str, *, measure: str) -> None:
-    """Accuracy of one level with its intervals."""
+def print_accuracy(estimates: "pl.DataFrame", level: str, *, measure: str, score: str = "accuracy") -> None:
+    """Accuracy of one level with its intervals; `score` is what the dataset calls it."""
     part = estimates.filter(level=level, measure=measure)
     rows = [
         {
             level: row["name"],
             "n": row["n"],
-            "accuracy": f"{100 * row['accuracy']:.1f}",
+            score: f"{100 * row['accuracy']:.1f}",
             "95% interval": f"{100 * row['low']:.1f} to {100 * row['high']:.1f}",
             "ties": row["ties"],
         }
         for row in part.iter_rows(named=True)
     ]
-    print_rows(rows, right=("n", "accuracy", "95% interval", "ties"))
+    print_rows(rows, right=("n", score, "95% interval", "ties"))
 
 
 @contextmanager

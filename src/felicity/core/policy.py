@@ -5,6 +5,7 @@ tokenizes the context separately, and a third skips the first token. Each such c
 policy is part of every cache key and of every manifest.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -126,3 +127,62 @@ COMPAT: dict[str, Policy] = {
     "minicons": Policy(bos="tokenizer", join=" ", seam="count", pll="original"),
     "lau2020": Policy(bos="alone", seam="apart", pll="original"),
 }
+
+
+# The begin token is always said, other fields where they are not the usual.
+USUAL = Policy().as_dict()
+
+
+def describe_policy(policy: Mapping[str, str]) -> str:
+    """What precedes a text, and whatever else of a resolved policy is not the usual.
+
+    >>> describe_policy({"bos": "<s>", "casing": "lower"})
+    'begin token <s>, casing lower'
+    """
+    said = [
+        _describe_field(name, str(policy[name]))
+        for name, usual in USUAL.items()
+        if name in policy and (name == "bos" or policy[name] != usual)
+    ]
+    return ", ".join(said) or "not recorded"
+
+
+def _describe_field(name: str, value: str) -> str:
+    token = value.removeprefix(ORDINARY)
+    if name == "bos" and value.startswith(ALONE):
+        return f"begin token {value.removeprefix(ALONE)} only before texts without a context"
+    if name in ("bos", "eos"):
+        what = "begin" if name == "bos" else "end"
+        said = {"none": f"no {what} token", "tokenizer": f"{what} token as the tokenizer adds it"}
+        return said.get(value, f"{what} token {token}")
+    if name == "lead" and value != "none":
+        return f"a lead of {len(value)} characters"
+    return f"{name} {value!r}" if name == "join" else f"{name} {value}"
+
+
+def describe_policies(models: Mapping[str, Mapping[str, Any]]) -> str:
+    """The scoring policies of models, by name and as their manifests give them; a warning if they differ.
+
+    >>> describe_policies({"a": {"policy": {"bos": "<s>"}}, "b": {"policy": {"bos": "<s>"}}})
+    'Scoring policy: begin token <s>.'
+    >>> describe_policies({"a": {"policy": {"bos": "<s>"}}, "b": {"policy": {"bos": "none"}}})
+    'Scoring policies differ: a: begin token <s>; b: no begin token.'
+    """
+    policies = {name: model.get("policy") or {} for name, model in models.items()}
+    said = {name: describe_policy(policy) for name, policy in policies.items()}
+    if len(set(said.values())) == 1:
+        return f"Scoring policy: {next(iter(said.values()))}."
+    # Every tokenizer spells its begin token in its own way; that alone is no other policy.
+    alike = len({describe_policy({**policy, "bos": _find_sort(policy)}) for policy in policies.values()}) == 1
+    each = "; ".join(f"{name}: {text}" for name, text in said.items())
+    return (
+        f"Scoring policy, the same with each model's own begin token: {each}."
+        if alike
+        else (f"Scoring policies differ: {each}.")
+    )
+
+
+def _find_sort(policy: Mapping[str, str]) -> str:
+    """The begin token without its spelling."""
+    bos = policy.get("bos", "none")
+    return "alone" if bos.startswith(ALONE) else bos if bos in TOKEN_WORDS else "token"

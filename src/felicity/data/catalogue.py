@@ -1,7 +1,7 @@
 """Datasets by name, and users' own files, as items with a judging rule."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,8 @@ class Dataset:
     """Stimuli ready to be scored, and how they are judged.
 
     rule: the judging rule; method: its name for this dataset. left_out: rows that are not stimuli, each with
-    file, line and reason. notes: remarks on this copy for the reader.
+    file, line and reason. notes: remarks on this copy for the reader. score: what its number and its
+    sentences are called, by the fields of Headline, where that is not the rule's.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Dataset:
     cross: bool = False
     targets: tuple[str, ...] = ()
     change: tuple[str, ...] = ()
+    score: Mapping[str, Any] = field(default_factory=dict)
     rows: int = 0
     left_out: pl.DataFrame
     notes: tuple[str, ...] = ()
@@ -187,6 +189,7 @@ def _read_entry(entry: Entry, rule: str | None, folder: Path | None, without: Co
         cross=method.cross,
         targets=method.targets,
         change=method.change,
+        score=method.score,
         rows=rows.read + len(rows.left_out),
         left_out=rows.left_out,
         notes=(copy.note,) if copy.note else (),

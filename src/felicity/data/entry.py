@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from felicity.core.contrasts import Contrast
+from felicity.core.contrasts import Contrast, Headline
 from felicity.core.errors import UnknownName
 from felicity.core.registry import Registry
 
@@ -29,7 +29,9 @@ class Method:
     rule: the name of the judging rule. where: fields that must have these values; other rows are left
     out and counted. keep: further columns of the items, as templates. cross: each frame of an item is
     also scored with the target of its partner. targets: the conditions whose target a cloze rule looks
-    for; change: the two conditions between which the most probable word may change.
+    for; change: the two conditions between which the most probable word may change. score: what the number
+    and the sentences are called, by the fields of Headline; the name of one of the entry's `scores`, or its
+    own; what it leaves out is that of the rule.
     """
 
     rule: str
@@ -44,6 +46,7 @@ class Method:
     cross: bool = False
     targets: tuple[str, ...] = ()
     change: tuple[str, ...] = ()
+    score: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,14 +118,18 @@ def read_entry(path: object) -> Entry:
 def build_entry(fields: dict[str, Any]) -> Entry:
     """An entry from its file's fields."""
     given = dict(fields)
-    methods = {name: _method(spec) for name, spec in given.pop("methods").items()}
+    scores = given.pop("scores", {})
+    methods = {name: _method(spec, scores) for name, spec in given.pop("methods").items()}
     for name in ("files", "columns", "quirks"):
         given[name] = tuple(given.get(name, ()))
     return Entry(methods=methods, **given)
 
 
-def _method(spec: dict[str, Any]) -> Method:
+def _method(spec: dict[str, Any], scores: dict[str, dict[str, Any]]) -> Method:
     given = dict(spec)
+    score = given.get("score", {})
+    given["score"] = scores[score] if isinstance(score, str) else score
+    Headline.read(given["score"])
     given["stimuli"] = tuple(Stimulus(**stimulus) for stimulus in given.get("stimuli", ()))
     for name in ("targets", "change"):
         given[name] = tuple(given.get(name, ()))

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from felicity.core.files import replacing
+from felicity.core.policy import describe_policies
 from felicity.report import wording
 from felicity.report.charts import DARK, LIGHT, convert_svg, css_variables, draw_inline, draw_svg
 from felicity.report.examples import choose_window, pick_uncertain, pick_wrong, read_cases
 from felicity.report.run_tables import ReportInput
 from felicity.report.sections import Extra, Figure, build_extras, build_figures
 
-HANDLED = ("command", "model", "dataset", "versions")
+HANDLED = ("command", "model", "dataset", "versions", "score")
 MOST_SUITES = 300
 FULL_TINT = 16.0
 WORDS = (
@@ -65,6 +66,11 @@ def read_name(manifest: Mapping[str, Any], key: str) -> str:
     value = manifest.get(key)
     name = value.get("name") if isinstance(value, Mapping) else value
     return str(name) if name else f"unnamed {key}"
+
+
+def _read_model(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    model = manifest.get("model")
+    return model if isinstance(model, Mapping) else {}
 
 
 def read_date(manifest: Mapping[str, Any]) -> str:
@@ -196,6 +202,7 @@ def _content(report: ReportInput) -> dict[str, Any]:
         "measure": measure,
         "measures": report.measures,
         "pairs": report.pairs,
+        "chance": report.chance,
         "noun": "pair" if report.pairs else "item",
         "overall": report.estimated("overall", measure).row(0, named=True),
         "macro": _first(report.estimated("macro", measure)),
@@ -210,6 +217,7 @@ def _content(report: ReportInput) -> dict[str, Any]:
         "rules": report.judged(measure)["rule"].unique().sort().to_list(),
         "dearest": FULL_TINT,
         "command": read_command(manifest),
+        "policy": describe_policies({"": _read_model(manifest)}),
         "facts": read_facts(manifest),
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False, default=str),
     }

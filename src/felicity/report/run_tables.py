@@ -80,6 +80,12 @@ class ReportInput:
         """Whether every stimulus belongs to a minimal pair, so that chance is one half."""
         return self.headline.chance is not None and set(self.items["condition"].unique()) <= PAIR
 
+    @cached_property
+    def chance(self) -> float | None:
+        """What guessing would give; None if that is not known: of pairs, or where the dataset says it."""
+        known = self.pairs or self.headline.chance != ACCURACY.chance
+        return self.headline.chance if known or self.headline.kind == "concordance" else None
+
     def estimated(self, level: str, measure: str) -> pl.DataFrame:
         """The estimates of one level under one measure, best first; NaN as null."""
         chosen = (pl.col("level") == level) & (pl.col("measure") == measure)

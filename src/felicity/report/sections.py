@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from felicity.core.contrasts import Headline
 from felicity.report.charts import (
     MOST_SERIES,
     NARROW,
@@ -76,17 +77,24 @@ def _accuracy(report: ReportInput, rows: list[Row], *, by: str, subtitle: str) -
     if not 1 < len(rows) <= MOST_ROWS:
         return None
     ranked = sorted(rows, key=lambda row: row.accuracy)
-    worst, best = ranked[0], ranked[-1]
+    lowest, highest = ranked[0], ranked[-1]
     return Figure(
         name=f"accuracy_by_{by}",
         title=f"{report.headline.name} by {by}",
         subtitle=subtitle,
         label=(
-            f"Accuracy by {by}: {counted(len(rows), 'row')}, each with a 95% interval, from {best.name} at "
-            f"{percent(best.accuracy)}% to {worst.name} at {percent(worst.accuracy)}%; the numbers are in "
-            "the table that follows."
+            f"{report.headline.name} by {by}: {counted(len(rows), 'row')}, each with a 95% interval, from "
+            f"{highest.name} at {percent(highest.accuracy)}% to {lowest.name} at "
+            f"{percent(lowest.accuracy)}%; the "
+            "numbers are in the table that follows."
         ),
-        chart=partial(chart_accuracy, rows, chance=report.pairs, noun="pairs" if report.pairs else "items"),
+        chart=partial(
+            chart_accuracy,
+            rows,
+            chance=report.chance,
+            chance_name=report.headline.chance_name,
+            noun="pairs" if report.pairs else "items",
+        ),
     )
 
 
@@ -98,9 +106,14 @@ def _margins(report: ReportInput, measure: str, *, subtitle: str) -> Figure | No
         name="margins",
         title="Margins",
         subtitle=subtitle,
-        label="Histogram of margins: wrong judgements left of zero, right ones right of it.",
-        chart=partial(chart_margins, judged, unit=unit(measure)),
+        label="Histogram of margins: {1} left of zero, {0} right of it.".format(*report.headline.verdicts),
+        chart=partial(chart_margins, judged, unit=unit(measure), verdicts=_judged(report.headline)),
     )
+
+
+def _judged(headline: Headline) -> tuple[str, str]:
+    passed, failed = headline.verdicts
+    return (f"judged {passed}", f"judged {failed}") if headline.graded else (passed, failed)
 
 
 def _rows(report: ReportInput, level: str, measure: str) -> list[Row]:

@@ -46,6 +46,7 @@ from .study_folder import is_study as is_study
 from .study_folder import list_runs as list_runs
 from .study_folder import name_folder as name_folder
 from .study_folder import name_models as name_models
+from .study_folder import read_policies as read_policies
 from .study_folder import read_study as read_study
 from .study_folder import refuse_namesakes as refuse_namesakes
 from .study_folder import write_sheets as write_sheets

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
+from felicity.core.contrasts import ACCURACY, Headline
 from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.ids import fingerprint
+from felicity.core.policy import describe_policies
 from felicity.core.schemas import ITEMS
 from felicity.core.units import NATS_PER_BIT
 from felicity.run.evaluate import Run, read_run
@@ -23,11 +25,14 @@ class Answers:
 
     measure: the measure that all are judged by; None if the measures themselves are compared.
     unchecked: names of the runs whose stimuli have no texts to compare, as in replayed numbers.
+    headline: what is compared, in the dataset's words. policies: how the models were scored, in words.
     """
 
     frames: Mapping[str, pl.DataFrame]
     measure: str | None
     unchecked: tuple[str, ...] = ()
+    headline: Headline = ACCURACY
+    policies: str = ""
 
     def stack(self) -> pl.DataFrame:
         """One table with a column `model`."""
@@ -47,12 +52,39 @@ def read_answers(paths: Sequence[Path], *, measure: str | None = None) -> Answer
     if len(runs) == 1:
         return _between_measures(*runs.items())
     chosen = choose_measure(runs, measure)
+    headline = find_shared_headline(runs)
     unchecked = refuse_other_items(runs)
     frames = {
         name: pl.concat([_name_answers(judgements_by(run, chosen)) for run in group], how="diagonal_relaxed")
         for name, group in join_datasets(runs).items()
     }
-    return Answers(frames=frames, measure=chosen, unchecked=unchecked)
+    return Answers(
+        frames=frames, measure=chosen, unchecked=unchecked, headline=headline, policies=say_policies(runs)
+    )
+
+
+def say_policies(runs: Mapping[str, Run]) -> str:
+    """How the models of runs were scored, and whether that differs."""
+    return describe_policies({name: run.manifest["model"] for name, run in runs.items()})
+
+
+def find_shared_headline(runs: Mapping[str, Run]) -> Headline:
+    """What the runs report; of several datasets that are called differently, only the share of items.
+
+    Raises BadInput if two runs of one dataset report different numbers.
+    """
+    known: dict[str, tuple[str, Headline]] = {}
+    for name, run in runs.items():
+        dataset = str(run.manifest["dataset"].get("name"))
+        first, headline = known.setdefault(dataset, (name, run.headline))
+        if headline.name != run.headline.name:
+            raise BadInput(
+                f"{first} reports the {headline.noun} of {dataset} and {name} the {run.headline.noun}; "
+                "compare runs with the same --rule."
+            )
+    headlines = [headline for _, headline in known.values()]
+    same = all(each == headlines[0] for each in headlines)
+    return headlines[0] if same else Headline(name="Share of items passed", passed="that pass their rule")
 
 
 def _name_answers(judged: pl.DataFrame) -> pl.DataFrame:
@@ -238,4 +270,9 @@ def _between_measures(named: tuple[str, Run]) -> Answers:
         raise NotPossible(
             f"{name} is judged by one measure only ({measures[0]}); give two runs, or add one with --measure."
         )
-    return Answers(frames={each: judgements_by(run, each) for each in measures}, measure=None)
+    return Answers(
+        frames={each: judgements_by(run, each) for each in measures},
+        measure=None,
+        headline=run.headline,
+        policies=say_policies({name: run}),
+    )

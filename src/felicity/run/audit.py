@@ -1,6 +1,6 @@
 """The audit: what could bias the result, counted before anything is scored."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -18,11 +18,13 @@ def audit_requests(
     *,
     items: pl.DataFrame,
     contrasts: Sequence[Contrast] = (),
+    sentences: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
     """Rows of AUDIT: how many of how many, what it means, and the first few.
 
     contrasts: which conditions are compared; each is checked for identical texts and unequal lengths.
-    If no whole sentences are compared, the audit says that lengths were not checked.
+    If no whole sentences are compared, the audit says that lengths were not checked. sentences: what the
+    dataset calls its conditions, if not by their own names.
     """
     known = requests.join(encodings, on="request")
     n_tokens = int(known["n_tokens"].sum())
@@ -38,7 +40,7 @@ def audit_requests(
             "tokens across the boundary", known, "n_across", n_tokens, "tokens that contain context and text"
         ),
         _row("unknown tokens", known, "n_unknown", n_tokens, "text that the tokenizer has no token for"),
-        *_audit_contrasts(known, items, contrasts),
+        *_audit_contrasts(known, items, contrasts, sentences or {}),
         _row(
             "context sentences dropped",
             known,
@@ -59,7 +61,10 @@ def audit_requests(
 
 
 def _audit_contrasts(
-    known: pl.DataFrame, items: pl.DataFrame, contrasts: Sequence[Contrast]
+    known: pl.DataFrame,
+    items: pl.DataFrame,
+    contrasts: Sequence[Contrast],
+    sentences: Mapping[str, str],
 ) -> list[tuple[object, ...]]:
     """Identical texts and unequal lengths of every two conditions that are compared."""
     names = known["item"].unique(maintain_order=True)
@@ -75,7 +80,7 @@ def _audit_contrasts(
         for worse in contrast.worse:
             pairs = _pair(members, contrast.better, worse)
             covered |= set(pairs["item"])
-            rows += _audit_pairs(pairs, contrast.better, worse)
+            rows += _audit_pairs(pairs, contrast.better, worse, sentences)
     left = names.filter(~names.is_in(list(covered)))
     if len(left):
         why = "lengths and identity, since the item lacks a condition that is compared"
@@ -83,8 +88,11 @@ def _audit_contrasts(
     return rows
 
 
-def _audit_pairs(pairs: pl.DataFrame, better: str, worse: str) -> list[tuple[object, ...]]:
+def _audit_pairs(
+    pairs: pl.DataFrame, better: str, worse: str, sentences: Mapping[str, str]
+) -> list[tuple[object, ...]]:
     plain = (better, worse) == (PAIR.better, PAIR.worse[0])
+    better, worse = sentences.get(better, better), sentences.get(worse, worse)
     identical = "identical pairs" if plain else f"{better} identical to {worse}"
     longer, shorter = f"{better} longer", f"{better} shorter"
     if not plain:

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,18 @@ from urllib.parse import quote
 
 import polars as pl
 
-from felicity.core.contrasts import ACCURACY, Headline
+from felicity.core.contrasts import Headline
 from felicity.core.errors import BadInput, UnknownName
 from felicity.core.progress import Progress, notebook_progress
-from felicity.data import Columns, Dataset, read_dataset, sample_items, take_frame
+from felicity.data import (
+    Columns,
+    Dataset,
+    find_entry,
+    load_entries,
+    read_dataset,
+    sample_items,
+    take_frame,
+)
 from felicity.design import build_requests
 from felicity.measures import Unigram, check_measures, read_unigram
 from felicity.run.audit import audit_rows
@@ -32,6 +40,8 @@ from felicity.run.pipeline import UNSEEN_LIMIT, Plan, carry_out
 from felicity.run.rules import RULES, impossible_rules, prepare_items, refuse_impossible
 from felicity.stats import estimate_accuracy
 
+# Tables that only one rule writes.
+RULE_OF_TABLE = {"correlations": "rating", "fillers": "cloze", "regions": "formula"}
 LEVELS = ("overall", "macro", "phenomenon", "suite", "prediction")
 
 
@@ -46,7 +56,13 @@ class Run:
     def __repr__(self) -> str:
         overall = self.accuracy().row(0, named=True)
         model, dataset = (self.manifest[part].get("name") for part in ("model", "dataset"))
-        return f"Run({model} on {dataset}: {100 * overall['accuracy']:.1f}% of {overall['n']:,} items)"
+        share = f"{100 * overall['accuracy']:.1f}% of {overall['n']:,} items"
+        return f"Run({model} on {dataset}: {self.headline.noun} {share})"
+
+    @property
+    def headline(self) -> Headline:
+        """What the run's number and its sentences are called."""
+        return find_headline(self.manifest, self.tables)
 
     def report(self, folder: str | Path | None = None) -> Path:
         """Write report.html and its figures into the run's folder, or another; returns the page's path.
@@ -231,9 +247,19 @@ def plan_run(
         unseen_limit=unseen,
         targets=data.targets,
         change=data.change,
+        score=_name_score(data),
         seed=seed,
         options=(options or {}) | {"seed": seed, "rule": data.method} | digest,
     )
+
+
+def _name_score(data: Dataset) -> dict[str, Any]:
+    """What the dataset's number is called; of cloze frames, whose targets are looked for, if not all."""
+    others = data.items.filter(~pl.col("condition").is_in(data.targets))["condition"].n_unique()
+    if data.rule != "cloze" or "passed" in data.score or not others:
+        return dict(data.score)
+    passed = f"{RULES[data.rule].headline.passed} (conditions: {', '.join(data.targets)})"
+    return dict(data.score) | {"passed": passed}
 
 
 def read_run(path: str | Path, *, check: bool = True) -> Run:
@@ -278,13 +304,19 @@ def _find_run(path: Path) -> Path:
     raise BadInput(f"{path} is a study with {len(runs)} runs{named}, or read it with read_study.")
 
 
-def find_headline(tables: Collection[str]) -> Headline:
-    """How a run's rule is reported, recognized by the names of its tables, as in replayed and older runs."""
-    if "correlations" in tables:
-        return RULES["rating"].headline
-    if "fillers" in tables:
-        return RULES["cloze"].headline
-    return RULES["formula"].headline if "regions" in tables else ACCURACY
+def find_headline(manifest: Mapping[str, Any], tables: Collection[str]) -> Headline:
+    """What a run's number and its sentences are called: as its manifest says.
+
+    Replayed and older manifests do not say it: then as the dataset's entry says, and by the rule, recognized
+    by the names of the run's tables.
+    """
+    if manifest.get("score"):
+        return Headline.read(manifest["score"])
+    rule = next((rule for table, rule in RULE_OF_TABLE.items() if table in tables), "contrast")
+    name = manifest.get("dataset", {}).get("name")
+    entry = find_entry(name) if name in load_entries() else None
+    method = entry.methods.get(manifest.get("options", {}).get("rule")) if entry else None
+    return Headline.read(method.score if method else {}, default=RULES[rule].headline)
 
 
 def report_run(run: Run, path: str | Path, *, explorer: Path | None = None) -> Path:
@@ -300,7 +332,7 @@ def report_run(run: Run, path: str | Path, *, explorer: Path | None = None) -> P
         regions=run.tables.get("regions"),
         correlations=run.tables.get("correlations"),
         fillers=run.tables.get("fillers"),
-        headline=find_headline(run.tables),
+        headline=run.headline,
         explorer=_find_explorer(Path(path), explorer),
         **{name: run[name] for name in needed},
     )

@@ -24,9 +24,10 @@ def build_manifest(
     info: EngineInfo,
     spec: str,
     measures: list[str],
+    score: dict[str, Any],
     options: dict[str, Any],
 ) -> dict[str, Any]:
-    """The manifest of a run that is about to start."""
+    """The manifest of a run that is about to start. score: the fields of its Headline."""
     return {
         "format": FORMAT,
         "felicity": installed("felicity"),
@@ -42,6 +43,7 @@ def build_manifest(
         },
         "model": {"spec": spec} | info.as_dict(),
         "measures": measures,
+        "score": score,
         "options": options,
         "versions": {"python": platform.python_version()} | {name: installed(name) for name in LIBRARIES},
         "platform": platform.platform(terse=True),

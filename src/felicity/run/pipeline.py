@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.contrasts import PAIR, Contrast
+from felicity.core.contrasts import PAIR, Contrast, Headline
 from felicity.core.errors import NotPossible
 from felicity.core.progress import Progress, share_progress
 from felicity.core.schemas import SCORES, TOKENS
@@ -55,6 +55,7 @@ class Plan:
         but not judged.
     collect: converts verdicts and scores to the tables that are written.
     tables: further tables for the folder. estimated: whether accuracies are estimated.
+    score: what the number and the sentences are called, where that is not the rule's.
     """
 
     dataset: str
@@ -78,6 +79,7 @@ class Plan:
     collect: Callable[[Verdicts, pl.DataFrame], Verdicts] | None = None
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     estimated: bool = True
+    score: Mapping[str, Any] = field(default_factory=dict)
 
     def case(self, measures: tuple[str, ...], noise: Noise) -> Case:
         """The input of the rule."""
@@ -242,6 +244,7 @@ def _begin(lm: Model, plan: Plan, folder: RunFolder, *, overwrite: bool | None) 
         info=lm.info,
         spec=lm.spec,
         measures=list(plan.measures),
+        score=Headline.read(plan.score, default=RULES[plan.rule].headline).as_dict(),
         options=plan.options,
     )
     if lm.dtype:
@@ -293,7 +296,8 @@ def _audit(lm: Model, plan: Plan) -> pl.DataFrame:
     encodings = lm.engine.encode(build_prompts(requests, plan.contexts))
     refuse_overlong(requests, encodings, model=lm.info.name, window=lm.info.window)
     compared = plan.contrasts if RULES[plan.rule].compares else ()
-    found = audit_requests(requests, encodings, items=plan.stimuli, contrasts=compared)
+    sentences = plan.score.get("sentences", {})
+    found = audit_requests(requests, encodings, items=plan.stimuli, contrasts=compared, sentences=sentences)
     return found if plan.findings is None else pl.concat([found, plan.findings])
 
 

@@ -216,7 +216,12 @@ RULES.register(
         measures=(SURPRISAL,),
         fixed=True,
         exact=True,
-        headline=Headline(chance=None, margin="bits"),
+        headline=Headline(
+            chance=None,
+            margin="bits",
+            passed="with every prediction met",
+            high="the predictions of the suite hold for more items",
+        ),
     ),
 )
 RULES.register(
@@ -227,7 +232,13 @@ RULES.register(
         judge=_judge_ratings,
         exact=True,
         graded=True,
-        headline=Headline(name="Concordance with ratings", kind="concordance", margin=""),
+        headline=Headline(
+            name="Concordance with ratings",
+            kind="concordance",
+            margin="",
+            passed="that the model orders as people do",
+            high="the model orders more pairs of sentences as people do",
+        ),
     ),
 )
 
@@ -242,7 +253,13 @@ RULES.register(
         fixed=True,
         exact=True,
         needs=("fill",),
-        headline=Headline(name="Top-5 accuracy", chance=None, margin=""),
+        headline=Headline(
+            name="Top-5 hit rate",
+            chance=None,
+            margin="",
+            passed="with the target among the 5 likeliest words",
+            high="the target is among the 5 likeliest words more often",
+        ),
     ),
 )
 

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.errors import BadInput, UnknownName
+from felicity.core.policy import describe_policies
 from felicity.run.evaluate import Run, read_run
 from felicity.run.folder import (
     MANIFEST,
@@ -163,3 +164,11 @@ def list_runs(path: Path) -> list[Path]:
         return [path]
     below = [found.parent for place in PLACES for found in sorted((path / place).glob(f"*/{MANIFEST}"))]
     return below or [path]
+
+
+def read_policies(folder: Path) -> str:
+    """How the models of a study were scored, in words; empty if none was."""
+    runs = [RunFolder(path) for path in list_runs(folder)]
+    manifests = [run.read_manifest() for run in runs if run.has_manifest()]
+    models = {str(manifest["model"].get("name")): manifest["model"] for manifest in manifests}
+    return describe_policies(models) if models else ""

@@ -142,13 +142,19 @@ def _compare(pairs: Pairs, level: float, draws: int, seed: int) -> dict[str, Any
     }
 
 
-def describe_comparison(table: pl.DataFrame, *, level: float = 0.95) -> str:
-    """The comparison in words, one sentence per pair, as in a paper."""
-    return " ".join(_sentence(row, level, many=table.height > 1) for row in table.to_dicts())
+def describe_comparison(
+    table: pl.DataFrame, *, level: float = 0.95, passed: str = "judged right", alpha: float = 0.05
+) -> str:
+    """The comparison in words, one sentence per pair, as in a paper.
+
+    passed: what completes "80% of 20 items ...". A difference whose p, adjusted if there are several pairs,
+    is not below alpha is reported as no detectable difference.
+    """
+    return " ".join(_sentence(row, level, passed, alpha, many=table.height > 1) for row in table.to_dicts())
 
 
-def _sentence(row: dict[str, Any], level: float, *, many: bool) -> str:
-    better, worse = ("first", "second") if row["difference"] >= 0 else ("second", "first")
+def _sentence(row: dict[str, Any], level: float, passed: str, alpha: float, *, many: bool) -> str:
+    higher, lower = ("first", "second") if row["difference"] >= 0 else ("second", "first")
     sign = 1.0 if row["difference"] >= 0 else -1.0
     ends = sorted((sign * row["low"], sign * row["high"]))
     names = {"exact": "exact McNemar test", "mid": "McNemar mid-p test", "permutation": "permutation test"}
@@ -156,13 +162,15 @@ def _sentence(row: dict[str, Any], level: float, *, many: bool) -> str:
     if row["test"] != "permutation":
         found += f" on {row['only_first']} against {row['only_second']} discordant items"
         found += f", {row['left_out']} tied items left out" if row["left_out"] else ""
-    shares = [format_share(row[f"accuracy_{side}"]) for side in (better, worse)]
+    shares = [format_share(row[f"accuracy_{side}"]) for side in (higher, lower)]
     points = [format_number(100.0 * value) for value in (abs(row["difference"]), *ends)]
     text = (
-        f"{row[better]} is right on {shares[0]} of {row['n']} items, {row[worse]} on {shares[1]}: "
+        f"{row[higher]}: {shares[0]} of {row['n']} items {passed}, {row[lower]}: {shares[1]}; "
         f"a difference of {points[0]} points, {level:.0%} CI [{points[1]}, {points[2]}]"
     )
     if row["clusters"] is not None:
         text += f" over {row['clusters']} clusters"
     text += f" ({found}, {format_p(row['p'])}"
-    return text + (f", Holm-adjusted {format_p(row['p_holm'])})." if many else ").")
+    text += f", Holm-adjusted {format_p(row['p_holm'])})" if many else ")"
+    detected = (row["p_holm"] if many else row["p"]) < alpha
+    return text + ("." if detected else ": no detectable difference.")

@@ -219,10 +219,10 @@ def test_gainers_gain_and_losers_lose() -> None:
     section = build_gains(study)
     assert section is not None
     assert [row[2:] for row in section.rows] == [
-        ("gains", "s0", "+30.0", "1.0"),
-        ("gains", "s3", "+5.0", "1.0"),
-        ("loses", "s4", "−40.0", "1.0"),
-        ("loses", "s1", "−10.0", "1.0"),
+        ("rises", "s0", "+30.0", "1.0"),
+        ("rises", "s3", "+5.0", "1.0"),
+        ("falls", "s4", "−40.0", "1.0"),
+        ("falls", "s1", "−10.0", "1.0"),
     ]
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from felicity.report.charts.canvas import LIGHT, Canvas, Spec, finish, plot
 from felicity.report.wording import count, percent
 
-CHANCE = 50.0
 GLYPH_WIDTH = 6.9
 LONGEST_NAME = 330.0
 FEW_ROWS = 24
@@ -36,7 +35,7 @@ class Layout:
     floor: float
 
     @classmethod
-    def choose(cls, rows: Sequence[Row], *, canvas: Canvas, chance: bool) -> "Layout":
+    def choose(cls, rows: Sequence[Row], *, canvas: Canvas, chance: float | None) -> "Layout":
         """The layout for a page width, the number of rows and the longest name."""
         floor = _floor(rows, chance=chance)
         if canvas.narrow:
@@ -57,23 +56,30 @@ class Layout:
         return self.step * place + (14 if self.narrow else self.step / 2)
 
 
-def _floor(rows: Sequence[Row], *, chance: bool) -> float:
+def _floor(rows: Sequence[Row], *, chance: float | None) -> float:
     lowest = min(100 * min(row.accuracy, row.low, *row.parts, 1.0) for row in rows)
-    if chance:
-        lowest = min(lowest, CHANCE - 2)
+    if chance is not None:
+        lowest = min(lowest, 100 * chance - 2)
     return max(0.0, 10 * (lowest // 10))
 
 
 def chart_accuracy(
-    rows: Sequence[Row], *, canvas: Canvas, chance: bool, noun: str, title: str = "", subtitle: str = ""
+    rows: Sequence[Row],
+    *,
+    canvas: Canvas,
+    chance: float | None,
+    noun: str,
+    chance_name: str = "chance",
+    title: str = "",
+    subtitle: str = "",
 ) -> Spec:
-    """Dots, intervals, names and numbers; a dashed line at chance, if chance is defined."""
+    """Dots, intervals, names and numbers; a dashed line at the share that guessing would give, if known."""
     import altair as alt
 
     layout = Layout.choose(rows, canvas=canvas, chance=chance)
     height = layout.step * len(rows)
     marks = [
-        *(_chance(len(rows), layout) if chance else []),
+        *(_chance(100 * chance, chance_name, len(rows), layout) if chance is not None else []),
         *_parts(rows, layout),
         *_dots(rows, layout),
         *_words(rows, layout, noun=noun),
@@ -104,16 +110,16 @@ def _across(field: str, layout: Layout) -> Any:
     )
 
 
-def _chance(rows: int, layout: Layout) -> list[Any]:
+def _chance(at: float, name: str, rows: int, layout: Layout) -> list[Any]:
     import altair as alt
 
     # In a narrow figure names are between the rows; an unbroken line would strike them through.
     half = 11 if layout.narrow else layout.step / 2
     records = [
-        {"at": CHANCE, "y": layout.dot_at(place) - half, "to": layout.dot_at(place) + half}
+        {"at": at, "y": layout.dot_at(place) - half, "to": layout.dot_at(place) + half}
         for place in range(rows)
     ]
-    word = plot([{"at": CHANCE, "y": 0, "word": "chance"}])
+    word = plot([{"at": at, "y": 0, "word": name}])
     dash = {"strokeDash": [3, 4], "strokeWidth": 1.25, "color": LIGHT["soft"]}
     return [
         plot(records).mark_rule(**dash, aria=False).encode(x=_across("at", layout), y2=alt.Y2("to:Q")),
@@ -173,7 +179,7 @@ def _words(rows: Sequence[Row], layout: Layout, *, noun: str) -> list[Any]:
             _column(body, "name", at=0, align="left", color="ink", limit=edge - 50),
             _column(body, "accuracy", at=edge, color="ink", weight="bold"),
         ]
-    heads = plot([{"y": 0, "accuracy": "accuracy", "interval": "95% interval", "n": noun}])
+    heads = plot([{"y": 0, "accuracy": "%", "interval": "95% interval", "n": noun}])
     columns = {"accuracy": edge + 62, "interval": edge + 150, "n": edge + 204}
     return [
         _column(body, "name", at=-18, color="ink", limit=layout.left - 18),

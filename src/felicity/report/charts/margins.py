@@ -31,9 +31,15 @@ def bin_margins(judgements: pl.DataFrame, *, bins: int = BINS) -> tuple[float, p
 
 
 def chart_margins(
-    judgements: pl.DataFrame, *, canvas: Canvas, unit: str, title: str = "", subtitle: str = ""
+    judgements: pl.DataFrame,
+    *,
+    canvas: Canvas,
+    unit: str,
+    verdicts: tuple[str, str] = ("judged right", "judged wrong"),
+    title: str = "",
+    subtitle: str = "",
 ) -> Spec:
-    """Bars to the right of zero are correct judgements, to the left incorrect ones."""
+    """Bars right of zero are items that passed, left of it those that did not; `verdicts` are their names."""
     import altair as alt
 
     width_of_bin, counts = bin_margins(judgements, bins=BINS // 2 if canvas.narrow else BINS)
@@ -62,14 +68,16 @@ def chart_margins(
     )
     zero = plot([{"from": 0}]).mark_rule(color=LIGHT["ink"], strokeWidth=1.25, aria=False)
     return finish(
-        alt.layer(bars, zero.encode(x=x), *_legend(counts, width)).properties(width=width, height=height),
+        alt.layer(bars, zero.encode(x=x), *_legend(counts, width, verdicts)).properties(
+            width=width, height=height
+        ),
         margins={"left": left, "right": right, "top": 34, "bottom": 52},
         title=title,
         subtitle=subtitle,
     )
 
 
-def _legend(counts: pl.DataFrame, width: float) -> list[Any]:
+def _legend(counts: pl.DataFrame, width: float, verdicts: tuple[str, str]) -> list[Any]:
     import altair as alt
 
     totals = dict(counts.group_by("passed").agg(pl.col("count").sum()).iter_rows())
@@ -80,7 +88,8 @@ def _legend(counts: pl.DataFrame, width: float) -> list[Any]:
         if outcome == "tie" and not number:
             continue
         at, align = places[outcome]
-        word = counted(number, "tie") if outcome == "tie" else f"{number:,} judged {outcome}"
+        verdict = verdicts[0] if outcome == "right" else verdicts[1]
+        word = counted(number, "tie") if outcome == "tie" else f"{number:,} {verdict}"
         mark = plot([{"word": word}]).mark_text(
             x=at, y=-18, align=align, fontSize=13, fontWeight="bold", color=LIGHT[role], aria=False
         )

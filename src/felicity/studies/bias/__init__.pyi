@@ -1,9 +1,9 @@
 from .analysis import EVERYTHING as EVERYTHING
-from .analysis import LEGEND as LEGEND
 from .analysis import SPLITS as SPLITS
 from .analysis import count_nontrivial as count_nontrivial
 from .analysis import measure_lengths as measure_lengths
 from .analysis import split_suites as split_suites
+from .analysis import write_legend as write_legend
 from .report import draw_differences as draw_differences
 from .study import BiasStudy as BiasStudy
 from .study import report_bias as report_bias

@@ -7,16 +7,15 @@ model's own tokens; accuracy is then computed within each split, and by the diff
 import numpy as np
 import polars as pl
 
+from felicity.core.contrasts import ACCURACY, Headline
 from felicity.core.errors import BadInput
 from felicity.core.schemas import Schema
 from felicity.engines import CountTokens
 from felicity.stats import estimate_accuracy, wilson_interval
 
 SPLITS = ("A=U", "A>U", "A<U")
-LEGEND = (
-    "A is the acceptable sentence, U the unacceptable one; A=U, A>U and A<U compare their lengths in the "
-    "model's own tokens."
-)
+# What the two sentences of a pair are called if the dataset has no words of its own.
+SIDES = {"good": "acceptable", "bad": "unacceptable"}
 EVERYTHING = "all"
 
 SPLIT_TABLE: Schema = {
@@ -38,6 +37,16 @@ CURVE_TABLE: Schema = {
     "low": pl.Float64(),
     "high": pl.Float64(),
 }
+
+
+def write_legend(headline: Headline = ACCURACY) -> str:
+    """What A, U and the splits are, in the dataset's words."""
+    a, u = (SIDES.get(name, name) for name in (headline.call("good"), headline.call("bad")))
+    meaning = "" if headline.graded else f" {headline.describe('pair')}"
+    return (
+        f"A is the {a} sentence, U the {u} one; A=U, A>U and A<U compare their lengths in the model's own "
+        f"tokens.{meaning}"
+    )
 
 
 def measure_lengths(items: pl.DataFrame, count: CountTokens) -> pl.DataFrame:

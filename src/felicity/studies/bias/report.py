@@ -5,36 +5,51 @@ from pathlib import Path
 
 import polars as pl
 
+from felicity.core.contrasts import ACCURACY, Headline
 from felicity.report import Extra, Figure, count, percent_interval, write_sections
 from felicity.report.charts import MOST_SERIES, Point, chart_lines
-from felicity.studies.bias.analysis import EVERYTHING, LEGEND, SPLITS
+from felicity.studies.bias.analysis import EVERYTHING, SPLITS, write_legend
 
 # Differences with fewer pairs than this are not drawn.
 FEWEST = 5
 
 
-def write_bias_page(dataset: str, splits: pl.DataFrame, curves: pl.DataFrame, folder: Path) -> Path:
-    """Write report.html and the curves as files into `folder`; returns the page's path."""
+def write_bias_page(
+    dataset: str,
+    splits: pl.DataFrame,
+    curves: pl.DataFrame,
+    folder: Path,
+    *,
+    headline: Headline = ACCURACY,
+    policies: str = "",
+) -> Path:
+    """Write report.html and the curves as files into `folder`; returns the page's path.
+
+    headline: what the share is called, in the dataset's words. policies: how the models were scored.
+    """
     return write_sections(
-        [_overall(splits), *draw_differences(curves, dataset), _suites(splits)],
+        [
+            _overall(splits, headline),
+            *draw_differences(curves, dataset, headline=headline),
+            _suites(splits),
+        ],
         folder / "report.html",
         eyebrow="felicity bias",
         title="Token-length bias",
         subject=dataset,
-        meta=LEGEND,
+        meta=" ".join(part for part in (write_legend(headline), policies) if part),
     )
 
 
-def _overall(splits: pl.DataFrame) -> Extra:
+def _overall(splits: pl.DataFrame, headline: Headline) -> Extra:
     return Extra(
         name="splits",
         title="Splits",
-        lede="The number of pairs in each split, and the share judged right, with 95% "
-        "intervals. N/A: no pair.",
+        lede=f"{headline.name}, %, with 95% intervals, and the number of pairs in each split. N/A: no pair.",
         columns=("Model", "Measure", *SPLITS),
         rows=tuple(_rows(splits.filter(pl.col("suite") == EVERYTHING), suite=False)),
         names=2,
-        notes=(LEGEND,),
+        notes=(write_legend(headline),),
     )
 
 
@@ -67,8 +82,8 @@ def _cell(cell: dict[str, object]) -> str:
     return f"{percent_interval(share, low, high)}, n {n}"
 
 
-def draw_differences(curves: pl.DataFrame, dataset: str) -> list[Extra]:
-    """Accuracy by difference in length, one figure per model with enough pairs."""
+def draw_differences(curves: pl.DataFrame, dataset: str, *, headline: Headline = ACCURACY) -> list[Extra]:
+    """Accuracy, in the dataset's words, by difference in length, one figure per model with enough pairs."""
     kept = curves.filter(pl.col("n") >= FEWEST)
     figures = []
     for (model,), part in kept.group_by("model", maintain_order=True):
@@ -82,14 +97,15 @@ def draw_differences(curves: pl.DataFrame, dataset: str) -> list[Extra]:
         figures.append(
             Figure(
                 name=f"curve_{model}",
-                title=f"Accuracy by difference in length: {model}",
+                title=f"{headline.name} by difference in length: {model}",
                 subtitle=dataset,
-                label=f"Accuracy of {model} by tokens of A minus tokens of U, for {', '.join(measures)}.",
+                label=f"{headline.name} of {model} by tokens of A minus tokens of U, for "
+                f"{', '.join(measures)}.",
                 chart=partial(
                     chart_lines,
                     points,
                     x_title="tokens of A minus tokens of U",
-                    y_title="accuracy (%)",
+                    y_title=f"{headline.noun} (%)",
                     level=50,
                 ),
             )
@@ -97,7 +113,7 @@ def draw_differences(curves: pl.DataFrame, dataset: str) -> list[Extra]:
     if not figures:
         return []
     lede = (
-        f"Accuracy by the difference in tokens, for differences with at least {FEWEST} pairs. A measure "
-        "that is not biased by length gives a horizontal line."
+        f"{headline.name} by the difference in tokens, for differences with at least {FEWEST} pairs. A "
+        "measure that is not biased by length gives a horizontal line."
     )
     return [Extra(name="curves", title="By difference in length", lede=lede, figures=tuple(figures))]

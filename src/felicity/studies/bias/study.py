@@ -3,9 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from felicity.core.contrasts import ACCURACY, Headline
+from felicity.core.policy import describe_policies
 from felicity.core.progress import Progress
 from felicity.core.schemas import conform
 from felicity.data import Columns, read_dataset, sample_items
@@ -40,6 +43,7 @@ class BiasStudy:
     """Splits and curves; `models` says for each whether it was scored or only its tokenizer was used.
 
     judged: the judgements of the models that were scored, with `model` and the `split` of each pair.
+    headline: what the share is called, in the dataset's words. policies: how the models were scored.
     """
 
     dataset: str
@@ -47,6 +51,8 @@ class BiasStudy:
     splits: pl.DataFrame
     curves: pl.DataFrame
     judged: pl.DataFrame
+    headline: Headline = ACCURACY
+    policies: str = ""
 
 
 def study_bias(
@@ -78,6 +84,7 @@ def study_bias(
     items = sample_items(data.items, sample, seed=seed)
     counts = read_unigram(unigram) if unigram else None
     splits, curves, verdicts = [], [], []
+    scored: dict[str, Any] = {}
     models: dict[str, str] = {}
     for spec, name in names.items():
         lengths = measure_lengths(items, open_counter(spec))
@@ -97,6 +104,7 @@ def study_bias(
             )
             place = RunFolder(folder / "models" / name_folder(name))
             carry_out(lm, plan, place, progress=progress)
+            scored[name] = place.read_manifest()["model"]
             judged = place.read("judgements").filter(pl.col("measure").is_in(plan.measures))
         models[name] = "tokenizer only" if judged is None else "scored"
         splits.append(split_suites(lengths, name, judgements=judged, seed=seed))
@@ -110,6 +118,8 @@ def study_bias(
         splits=pl.concat(splits),
         curves=pl.concat(curves) if curves else pl.DataFrame(schema=CURVE_TABLE),
         judged=pl.concat(verdicts) if verdicts else pl.DataFrame(),
+        headline=Headline.read(data.score),
+        policies=describe_policies(scored) if scored else "",
     )
 
 
@@ -117,8 +127,12 @@ def write_bias(study: BiasStudy, folder: Path) -> list[Path]:
     """Write splits.csv, curves.csv and report.html with its figure; returns their paths."""
     written = write_sheets(folder, {"splits": study.splits, "curves": study.curves})
     names = [path.name for path in written]
-    write_study(folder, KIND, files=names, dataset=study.dataset, models=study.models)
-    return [*written, write_bias_page(study.dataset, study.splits, study.curves, folder)]
+    words = {"score": study.headline.as_dict(), "policies": study.policies}
+    write_study(folder, KIND, files=names, dataset=study.dataset, models=study.models, **words)
+    page = write_bias_page(
+        study.dataset, study.splits, study.curves, folder, headline=study.headline, policies=study.policies
+    )
+    return [*written, page]
 
 
 def report_bias(folder: Path, *, check: bool = True) -> Path:
@@ -127,4 +141,11 @@ def report_bias(folder: Path, *, check: bool = True) -> Path:
     splits, curves = (
         conform(study[name], schema) for name, schema in (("splits", SPLIT_TABLE), ("curves", CURVE_TABLE))
     )
-    return write_bias_page(study.record["dataset"], splits, curves, folder)
+    return write_bias_page(
+        study.record["dataset"],
+        splits,
+        curves,
+        folder,
+        headline=Headline.read(study.record.get("score", {})),
+        policies=study.record.get("policies", ""),
+    )

@@ -94,7 +94,7 @@ def _accuracy(study: ClozeStudy) -> Extra:
         subtitle="on affirmatives and on roles, with 95% intervals",
         label=f"Top-5 accuracy of {len(study.models)} models on {len(study.datasets)} datasets; the table "
         f"has the numbers.",
-        chart=partial(chart_accuracy, bars, chance=False, noun="frames"),
+        chart=partial(chart_accuracy, bars, chance=None, noun="frames"),
     )
     return Extra(
         name="accuracy",

@@ -1,4 +1,5 @@
 from .regressions import print_terms as print_terms
+from .report import name_kind as name_kind
 from .scoring import Forecast as Forecast
 from .scoring import forecast_model as forecast_model
 from .settings import Setting as Setting

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from felicity.core.contrasts import Headline
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.files import read_frame
 from felicity.core.schemas import check_schema
@@ -47,6 +48,11 @@ class Planned:
     sides: pl.DataFrame
     notes: tuple[str, ...]
     measures: tuple[str, ...]
+
+    @property
+    def headline(self) -> Headline:
+        """What the share and the sentences are called, in the dataset's words."""
+        return Headline.read(self.dataset.score, default=RULES[self.dataset.rule].headline)
 
 
 def plan_study(setting: Setting, count: CountTokens, *, given: Path | None = None) -> Planned:

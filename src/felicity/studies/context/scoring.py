@@ -95,6 +95,7 @@ def build_plan(planned: Planned, *, seed: int, options: dict[str, Any]) -> Plan:
         rule=planned.dataset.rule,
         measures=planned.measures,
         contrasts=planned.dataset.contrasts,
+        score=planned.dataset.score,
         also=(PERPLEXITY_FROM,) if planned.dataset.rule == "contrast" else (),
         collect=partial(collect_verdicts, planned),
         estimated=False,

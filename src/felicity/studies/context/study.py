@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from felicity.core.contrasts import Headline
 from felicity.core.errors import BadInput
 from felicity.core.files import clear_leftovers, replacing
 from felicity.core.ids import hash_file
@@ -23,6 +24,7 @@ from felicity.run import (
     name_folder,
     name_models,
     open_model,
+    read_policies,
     read_record,
     write_record,
 )
@@ -96,6 +98,7 @@ def plan_in(
         "notes": list(planned.notes),
         "method": planned.dataset.method,
         "measure": planned.measures[0],
+        "score": planned.headline.as_dict(),
         "facts": [list(fact) for fact in list_facts(planned)],
     }
     write_record(folder, record | parser, [f"{name}.parquet" for name in PLANNED])
@@ -198,6 +201,8 @@ def build_page(tables: Mapping[str, pl.DataFrame], folder: Path) -> ContextPage:
         command=record["command"],
         created=record["created"],
         version=record["felicity"],
+        headline=Headline.read(record.get("score", {})),
+        policies=read_policies(folder),
     )
 
 

@@ -166,7 +166,7 @@ def _collect(name: str, sources: tuple[Source, ...], path: Path, study: Path | N
         dataset=Path(str(sources[0].manifest["dataset"].get("name"))).name,
         sources=sources,
         index=path,
-        headline=find_headline(tables),
+        headline=find_headline(sources[0].manifest, tables),
         measures=(*asked, *(measure for measure in known if measure not in asked)),
         study=study,
     )

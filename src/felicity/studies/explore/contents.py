@@ -5,6 +5,7 @@ from itertools import combinations
 from typing import Any
 
 from felicity.core.errors import NotPossible
+from felicity.core.policy import describe_policies
 from felicity.studies.explore.collections import Collection
 from felicity.studies.explore.comparison import tabulate_suites
 from felicity.studies.explore.curves import (
@@ -27,13 +28,21 @@ MOST_OFFLINE = 20_000
 
 
 def describe_collection(collection: Collection) -> dict[str, Any]:
-    """Names, models, measures, facets and views of a collection."""
+    """Names, models, measures, facets and views of a collection, and the words of its dataset."""
+    passed = collection.headline.verdicts[0]
     return {
         "name": collection.name,
         "dataset": collection.dataset,
         "headline": collection.headline.name,
         "kind": collection.headline.kind,
         "chance": collection.headline.chance,
+        "verdicts": list(collection.headline.verdicts),
+        "sentences": dict(collection.headline.sentences),
+        "graded": collection.headline.graded,
+        "meaning": collection.headline.describe(),
+        "policies": describe_policies(
+            {source.model: source.manifest["model"] for source in collection.sources}
+        ),
         "models": [
             {
                 "name": source.model,
@@ -46,7 +55,7 @@ def describe_collection(collection: Collection) -> dict[str, Any]:
         "units": collection.units,
         "facets": list_facets(collection),
         "largest_difference": LARGEST_DIFFERENCE,
-        "picks": PICKS,
+        "picks": {name: text.format(passed) for name, text in PICKS.items()},
         "views": list_views(collection),
         "suites": list_region_suites(collection),
     }

@@ -14,12 +14,13 @@ from felicity.studies.explore.index import CONTEXT_FACTORS, VERDICTS, in_order
 LABELS = ("suite", "phenomenon", "rule", "condition", *CONTEXT_FACTORS)
 OF_MODEL = ("verdict", "stability", "difference")
 LARGEST_DIFFERENCE = 5
+# Selections by the verdicts of two models; the word for an item that passed goes into the braces.
 PICKS = {
-    "disagree": "one model is right and the other is not",
-    "both_right": "both are right",
-    "both_wrong": "neither is right",
-    "only_a": "only the first is right",
-    "only_b": "only the second is right",
+    "disagree": "the verdict is “{}” for one model and not for the other",
+    "both_right": "the verdict is “{}” for both",
+    "both_wrong": "the verdict is “{}” for neither",
+    "only_a": "the verdict is “{}” for the first only",
+    "only_b": "the verdict is “{}” for the second only",
     "unstable": "a margin is within numerical noise",
     "unequal": "the sentences differ in their number of tokens",
 }

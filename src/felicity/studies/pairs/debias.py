@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from felicity.core.contrasts import ACCURACY, Headline
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.progress import Progress
 from felicity.data import Columns, read_dataset
@@ -20,7 +21,7 @@ from felicity.report import Extra, Figure, count, percent, percent_interval, wri
 from felicity.report.charts import Dot, Row, chart_accuracy, chart_scatter
 from felicity.run import Model, open_model, write_sheets
 from felicity.stats import mcnemar_p, signed_rank, wilson_interval
-from felicity.studies.bias import EVERYTHING, LEGEND, SPLITS, draw_differences, study_bias
+from felicity.studies.bias import EVERYTHING, SPLITS, draw_differences, study_bias, write_legend
 
 DEBIAS_MEASURES = ("lp", "mean_lp", "pen_lp")
 BIASED, DEBIASED = "biased", "debiased"
@@ -30,13 +31,16 @@ BIASED, DEBIASED = "biased", "debiased"
 class DebiasStudy:
     """One row per model, measure and suite (and `all`): splits of the biased set, and the debiased set.
 
-    curves: accuracy on the biased set by difference in length.
+    curves: accuracy on the biased set by difference in length. headline: what the share is called, in the
+    dataset's words. policies: how the models were scored.
     """
 
     biased: str
     fair: str
     table: pl.DataFrame
     curves: pl.DataFrame
+    headline: Headline = ACCURACY
+    policies: str = ""
 
 
 def study_debias(
@@ -85,7 +89,14 @@ def study_debias(
         compare_sets(left.judged.filter(model=name), right.judged.filter(model=name), model=name)
         for name in left.models
     ]
-    return DebiasStudy(biased=biased, fair=fair, table=pl.concat(tables), curves=left.curves)
+    return DebiasStudy(
+        biased=biased,
+        fair=fair,
+        table=pl.concat(tables),
+        curves=left.curves,
+        headline=left.headline,
+        policies=left.policies,
+    )
 
 
 def compare_sets(biased: pl.DataFrame, fair: pl.DataFrame, *, model: str) -> pl.DataFrame:
@@ -145,7 +156,7 @@ def write_debias(study: DebiasStudy, folder: Path) -> list[Path]:
     extras = [
         _overall(study),
         _splits(study),
-        *draw_differences(study.curves, Path(study.biased).name),
+        *draw_differences(study.curves, Path(study.biased).name, headline=study.headline),
         *_scatter(study),
         _suites(study),
     ]
@@ -155,7 +166,7 @@ def write_debias(study: DebiasStudy, folder: Path) -> list[Path]:
         eyebrow="felicity bias --debias",
         title="Token-length bias",
         subject=f"{Path(study.biased).name} and {Path(study.fair).name}",
-        meta=LEGEND,
+        meta=f"{write_legend(study.headline)} {study.policies}",
     )
     return [path, page]
 
@@ -164,12 +175,13 @@ def _overall(study: DebiasStudy) -> Extra:
     return Extra(
         name="debias",
         title="Biased and debiased",
-        lede="Accuracy in each split of the biased set, on the whole of it, and on the debiased set. p: "
-        "McNemar's exact test where both sets have the same items; over suites, Wilcoxon's signed ranks.",
+        lede=f"{study.headline.name} in each split of the biased set, on the whole of it, and on the "
+        "debiased set. p: McNemar's exact test where both sets have the same items; over suites, Wilcoxon's "
+        "signed ranks.",
         columns=("Model", "Measure", *SPLITS, "biased", "debiased", "p", "p over suites"),
         rows=tuple(_cells(row) for row in study.table.filter(suite=EVERYTHING).iter_rows(named=True)),
         names=2,
-        notes=(LEGEND,),
+        notes=(write_legend(study.headline),),
     )
 
 
@@ -182,14 +194,14 @@ def _splits(study: DebiasStudy) -> Extra:
         figures.append(
             Figure(
                 name=f"splits_{model}",
-                title=f"Accuracy by which sentence is longer: {model}",
+                title=f"{study.headline.name} by which sentence is longer: {model}",
                 subtitle=f"{Path(study.biased).name} and {Path(study.fair).name}",
-                label=f"Accuracy of {model} in each split of the biased set, on all of it and on the "
-                "debiased set, for each measure.",
-                chart=partial(chart_accuracy, rows, chance=True, noun="pairs"),
+                label=f"{study.headline.name} of {model} in each split of the biased set, on all of it and "
+                "on the debiased set, for each measure.",
+                chart=partial(chart_accuracy, rows, chance=0.5, noun="pairs"),
             )
         )
-    lede = "A measure that is not biased by length is equally accurate in the three splits."
+    lede = "A measure that is not biased by length gives the same share in the three splits."
     return Extra(name="splits", title="By which sentence is longer", lede=lede, figures=tuple(figures))
 
 
@@ -238,9 +250,10 @@ def _scatter(study: DebiasStudy) -> list[Extra]:
         figures.append(
             Figure(
                 name=f"debias_{model}",
-                title=f"Accuracy on the biased and the debiased set: {model}",
+                title=f"{study.headline.name} on the biased and the debiased set: {model}",
                 subtitle=f"{part['suite'].n_unique()} suites",
-                label=f"Accuracy of {model} on each suite of the debiased set against the biased one.",
+                label=f"{study.headline.name} of {model} on each suite of the debiased set against the "
+                "biased one.",
                 chart=partial(
                     chart_scatter, dots, x_title="biased (%)", y_title="debiased (%)", diagonal=True
                 ),

@@ -7,38 +7,36 @@ import polars as pl
 from felicity.core.sweep import BASELINE, KINDS, UNPERTURBED
 from felicity.report import Extra, Figure, count, decimal, percent, signed, spaced
 from felicity.report.charts import LINE_STYLES, Step, chart_bands
-from felicity.studies.context.report.contents import ContextPage, file_names, name_kind, sort_kinds
+from felicity.studies.context.report.contents import ContextPage, file_names, sort_kinds
 from felicity.studies.context.report.figures import draw_growth, draw_margins, split_models, times_100
 
-NUMBERS = (
-    *("Model", "Context", "Length", "Tokens", "Items", "Suites", "Accuracy, %", "95% interval"),
-    *("Change", "95% interval", "Perplexity margin", "Ties", "Within noise"),
-)
 MOST_FIGURES = 60
 
 
 def build_change(study: ContextPage) -> Extra | None:
     """Accuracy with a context minus accuracy without: a figure per model, the longest contexts as a table."""
+    score = study.headline
     rows = sort_kinds(study.contexts("overall"))
     figures = [
-        draw_growth(study, f"change_{file}", f"Change of accuracy by length: {model}", part, panel=None)
+        draw_growth(study, f"change_{file}", f"Change of {score.noun} by length: {model}", part, panel=None)
         for model, file, part in split_models(study, rows)
     ]
     if not figures:
         return None
     return Extra(
         name="change",
-        title="Change of accuracy with context",
-        lede="Accuracy in a context minus accuracy of the same items without one, in percentage points, with "
-        "95% intervals. Acceptable contexts are blue, unacceptable ones orange; matched ones have a solid "
-        "line. The table gives the longest contexts.",
+        title=f"Change of {score.noun} with context",
+        lede=f"{score.name} in a context minus {score.noun} of the same items without one, in percentage "
+        f"points, with 95% intervals. Contexts of {study.side('acceptable')} sentences are blue, of "
+        f"{study.side('unacceptable')} ones orange; matched ones have a solid line. The table gives the "
+        "longest contexts.",
         figures=tuple(figures),
         columns=(
             "Model",
             "Context",
             study.unit.capitalize(),
             "Items",
-            "Accuracy, %",
+            f"{score.name}, %",
             "Change",
             "95% interval",
         ),
@@ -49,12 +47,17 @@ def build_change(study: ContextPage) -> Extra | None:
 
 def build_phenomena(study: ContextPage) -> Extra | None:
     """The same for every phenomenon, as panels of one figure per model."""
+    score = study.headline
     rows = sort_kinds(study.contexts("phenomenon"))
     if rows["name"].n_unique() < 2:
         return None
     figures = [
         draw_growth(
-            study, f"phenomena_{file}", f"Change of accuracy by phenomenon: {model}", part, panel="name"
+            study,
+            f"phenomena_{file}",
+            f"Change of {score.noun} by phenomenon: {model}",
+            part,
+            panel="name",
         )
         for model, file, part in split_models(study, rows)
     ]
@@ -68,17 +71,23 @@ def build_phenomena(study: ContextPage) -> Extra | None:
 
 def build_models(study: ContextPage) -> Extra | None:
     """Models side by side: one panel per model, and one panel per kind of context."""
+    score = study.headline
     rows = sort_kinds(study.contexts("overall"))
     if len(study.models) < 2 or rows.is_empty():
         return None
-    figures = [draw_growth(study, "models", "Change of accuracy by model", rows, panel="model")]
+    figures = [draw_growth(study, "models", f"Change of {score.noun} by model", rows, panel="model")]
     for start in range(0, len(study.models), len(LINE_STYLES)):
         some = study.models[start : start + len(LINE_STYLES)]
         part = rows.filter(pl.col("model").is_in(some))
         name = f"kinds_{start // len(LINE_STYLES) + 1}" if len(study.models) > len(LINE_STYLES) else "kinds"
         figures.append(
             draw_growth(
-                study, name, "Change of accuracy by kind of context", part, panel="kind", series="model"
+                study,
+                name,
+                f"Change of {score.noun} by kind of context",
+                part,
+                panel="kind",
+                series="model",
             )
         )
     return Extra(
@@ -91,6 +100,7 @@ def build_models(study: ContextPage) -> Extra | None:
 
 def build_ratio(study: ContextPage) -> Extra | None:
     """Accuracy relative to the baseline, one panel per model."""
+    score = study.headline
     rows = sort_kinds(study.contexts("overall")).drop_nulls("ratio")
     if rows.is_empty():
         return None
@@ -98,7 +108,7 @@ def build_ratio(study: ContextPage) -> Extra | None:
     figure = draw_growth(
         study,
         "ratio",
-        "Accuracy relative to the baseline",
+        f"{score.name} relative to the baseline",
         rows,
         panel="model" if several else None,
         value=("ratio", None, None),
@@ -107,8 +117,8 @@ def build_ratio(study: ContextPage) -> Extra | None:
     return Extra(
         name="ratio",
         title="Relative to the baseline",
-        lede="Accuracy in a context divided by accuracy without, minus one, in percent: a model that starts "
-        "high can lose more points than it can gain, and a ratio shows that differently.",
+        lede=f"{score.name} in a context divided by {score.noun} without, minus one, in percent: "
+        "a model that starts high can lose more points than it can gain, and a ratio shows that differently.",
         figures=(figure,),
     )
 
@@ -132,8 +142,9 @@ def build_margins(study: ContextPage) -> Extra | None:
     return Extra(
         name="margins",
         title="Margins by length",
-        lede="Perplexity of the acceptable sentence minus that of the unacceptable one, averaged over items: "
-        "below zero the acceptable sentence has the lower perplexity.",
+        lede=f"Perplexity of the {study.side('acceptable')} sentence minus that of the "
+        f"{study.side('unacceptable')} one, averaged over items: below zero the {study.side('acceptable')} "
+        "sentence has the lower perplexity.",
         figures=tuple(figures),
     )
 
@@ -152,7 +163,7 @@ def _find_longest(study: ContextPage, rows: pl.DataFrame) -> list[tuple[str, ...
             table.append(
                 (
                     model,
-                    "no context" if base else name_kind(row["kind"]),
+                    "no context" if base else study.name_kind(row["kind"]),
                     "0" if base else count(row["length"]),
                     count(row["n"]),
                     f"{percent(row['accuracy'])} ({percent(row['low'])}–{percent(row['high'])})",
@@ -163,13 +174,21 @@ def _find_longest(study: ContextPage, rows: pl.DataFrame) -> list[tuple[str, ...
     return table
 
 
+def name_numbers(study: ContextPage) -> tuple[str, ...]:
+    """The columns of `list_numbers`."""
+    return (
+        *("Model", "Context", "Length", "Tokens", "Items", "Suites", f"{study.headline.name}, %"),
+        *("95% interval", "Change", "95% interval", "Perplexity margin", "Ties", "Within noise"),
+    )
+
+
 def list_numbers(study: ContextPage) -> list[tuple[str, ...]]:
-    """Rows of texts under NUMBERS, for every model, kind, source and perturbation."""
+    """Rows of texts under `name_numbers`, for every model, kind, source and perturbation."""
     rows = study.curves.filter(pl.col("level") == "overall")
     return [
         (
             row["model"],
-            _context(row["kind"], row["source"], row["perturbation"]),
+            _context(study, row["kind"], row["source"], row["perturbation"]),
             count(row["length"]),
             decimal(row["tokens"], 0),
             count(row["n"]),
@@ -186,15 +205,16 @@ def list_numbers(study: ContextPage) -> list[tuple[str, ...]]:
     ]
 
 
-def _context(kind: str, source: str | None, perturbation: str | None) -> str:
+def _context(study: ContextPage, kind: str, source: str | None, perturbation: str | None) -> str:
     if kind == BASELINE:
         return "no context"
     plain = perturbation in (None, UNPERTURBED)
-    return name_kind(kind, source) + ("" if plain else f", {spaced(perturbation)}")
+    return study.name_kind(kind, source) + ("" if plain else f", {spaced(perturbation)}")
 
 
 def build_perturbations(study: ContextPage) -> Extra | None:
     """One panel per kind of context, one line per perturbation; the longest contexts as a table."""
+    score = study.headline
     chosen = (pl.col("level") == "overall") & pl.col("kind").is_in(list(KINDS))
     rows = sort_kinds(study.curves.filter(chosen))
     if rows["perturbation"].n_unique() < 2:
@@ -208,7 +228,7 @@ def build_perturbations(study: ContextPage) -> Extra | None:
         draw_growth(
             study,
             f"perturbations_{file}",
-            f"Change of accuracy by perturbation: {model}",
+            f"Change of {score.noun} by perturbation: {model}",
             part,
             panel="kind",
             series="perturbation",
@@ -226,22 +246,22 @@ def build_perturbations(study: ContextPage) -> Extra | None:
             "Context",
             "Perturbation",
             study.unit.capitalize(),
-            "Accuracy, %",
+            f"{score.name}, %",
             "Change",
             "Interval",
         ),
-        rows=tuple(_longest(several)),
+        rows=tuple(_longest(study, several)),
         names=3,
     )
 
 
-def _longest(rows: pl.DataFrame) -> list[tuple[str, ...]]:
+def _longest(study: ContextPage, rows: pl.DataFrame) -> list[tuple[str, ...]]:
     keys = ["model", "kind", "perturbation"]
     last = rows.sort("length", maintain_order=True).group_by(keys, maintain_order=True).last()
     return [
         (
             row["model"],
-            name_kind(row["kind"]),
+            study.name_kind(row["kind"]),
             spaced(row["perturbation"]),
             count(row["length"]),
             percent(row["accuracy"]),
@@ -287,7 +307,7 @@ def _figure(study: ContextPage, name: str, title: str, rows: pl.DataFrame) -> Fi
     steps = []
     for kind in kinds:
         for row in [*base.iter_rows(named=True), *grown.filter(pl.col("kind") == kind).iter_rows(named=True)]:
-            panel = name_kind(kind) if kind != "none" else "no context"
+            panel = study.name_kind(kind) if kind != "none" else "no context"
             where = f"{panel} · {spaced(row['name'])}" if several else panel
             steps.append(
                 Step(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from felicity.core.contrasts import ACCURACY, Headline
 from felicity.core.errors import BadInput
 from felicity.core.sweep import BASELINE, KINDS, UNPERTURBED
 from felicity.report import spaced
@@ -33,6 +34,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         *("surprisal_bits", "low", "high"),
     ),
 }
+# The conditions of a pair that are acceptable and unacceptable contexts.
+SIDES = {"acceptable": "good", "unacceptable": "bad"}
 UNSAFE = re.compile(r"[^\w.+-]+")
 
 
@@ -41,7 +44,8 @@ class ContextPage:
     """One study of one dataset; a missing or empty table omits its section.
 
     unit: what lengths count, "tokens" or "sentences"; facts: terms and values, in the order to be shown;
-    notes: remarks for the reader, such as suites that were left out and why.
+    notes: remarks for the reader, such as suites that were left out and why. headline: what the share and the
+    sentences are called, in the dataset's words. policies: how the models were scored.
     """
 
     dataset: str
@@ -59,6 +63,8 @@ class ContextPage:
     command: str = ""
     created: str = ""
     version: str = ""
+    headline: Headline = ACCURACY
+    policies: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a table that lacks a column.
@@ -83,6 +89,19 @@ class ContextPage:
         """The title of an axis of lengths."""
         return f"length of the context ({self.unit})"
 
+    @property
+    def styles(self) -> dict[str, LineStyle]:
+        """The line of each kind, by its name on the page."""
+        return {self.name_kind(kind): style for kind, style in STYLES_OF_KINDS.items()}
+
+    def name_kind(self, kind: str, source: str | None = None) -> str:
+        """A kind of context in the dataset's words."""
+        return name_kind(kind, source, headline=self.headline)
+
+    def side(self, name: str) -> str:
+        """What an acceptable or an unacceptable sentence is called."""
+        return self.headline.sentences.get(SIDES[name], name)
+
     def table(self, name: str) -> pl.DataFrame:
         """A table by its name; empty if the study has none."""
         found: Rows = getattr(self, name)
@@ -99,13 +118,14 @@ class ContextPage:
         return rows if plain.is_empty() else plain
 
 
-def name_kind(kind: str, source: str | None = None) -> str:
-    """A kind in words.
+def name_kind(kind: str, source: str | None = None, *, headline: Headline = ACCURACY) -> str:
+    """A kind in words; its sentences are called as the dataset calls them.
 
     >>> name_kind("matched_unacceptable"), name_kind("from_acceptable", "npi_any")
     ('matched, unacceptable', 'acceptable, from npi any')
     """
     first, _, second = kind.partition("_")
+    second = headline.sentences.get(SIDES.get(second, ""), second)
     if first == "from":
         return f"{second}, from {spaced(source)}" if source else f"{second}, from one suite"
     return ", ".join(part for part in (first, second) if part)
@@ -119,7 +139,7 @@ def _choose_style(kind: str) -> LineStyle:
 
 
 # Blue and orange distinguish acceptable and unacceptable contexts, a solid line the matched ones.
-STYLES_OF_KINDS: dict[str, LineStyle] = {name_kind(kind): _choose_style(kind) for kind in KINDS}
+STYLES_OF_KINDS: dict[str, LineStyle] = {kind: _choose_style(kind) for kind in KINDS}
 
 
 def sort_kinds(rows: pl.DataFrame) -> pl.DataFrame:

@@ -6,22 +6,23 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from felicity.core.contrasts import ACCURACY, Headline
 from felicity.report import MISSING, Extra, Figure, count, decimal, spaced
 from felicity.report.charts import Dot, chart_scatter
 from felicity.studies.context.report.contents import (
-    STYLES_OF_KINDS,
     ContextPage,
     file_names,
-    name_kind,
     sort_kinds,
 )
 from felicity.studies.context.report.figures import split_models
 
 COLUMNS = ("Term", "Estimate", "SE", "z", "p", "95% interval")
 SYMBOLS = {"pearson": "r", "spearman": "ρ", "point_biserial": "r"}
-CHANGE = "change of accuracy (points)"
+CHANGE = "change of {score} (points)"
 PAIRS = "One dot per pair of suites, the one judged and the one that the context comes from."
-WITHOUT_DOTS = "Over single judgements: the similarity of context and test sentence, and correctness."
+WITHOUT_DOTS = (
+    "Over single judgements: the similarity of context and test sentence, and whether the item is {passed}."
+)
 
 
 def build_regression(study: ContextPage) -> Extra | None:
@@ -31,10 +32,15 @@ def build_regression(study: ContextPage) -> Extra | None:
         "context",
         name="regression",
         title="Regression",
-        lede="A logistic mixed model of correct judgements, fitted to counts, in log-odds: the log of the "
-        "length, whether the context is of the same suite (matched) and whether it is acceptable, both "
-        "factors sum-coded (+1 if so, −1 if not), with all interactions; the baseline and "
-        "unrelated contexts are left out.",
+        lede=f"A logistic mixed model of items {study.headline.passed}, fitted to counts, in log-odds: the "
+        "log of the length, whether the context is of the same suite (matched) and whether it is acceptable, "
+        "both factors sum-coded (+1 if so, −1 if not), with all interactions; the baseline and unrelated "
+        "contexts are left out."
+        + (
+            f" Here an acceptable context is one of {study.side('acceptable')} sentences."
+            if study.side("acceptable") != "acceptable"
+            else ""
+        ),
     )
 
 
@@ -135,8 +141,8 @@ class Link(NamedTuple):
 LINKS: dict[str, Link] = {
     "baseline and longest context": Link(
         "Baseline against the longest context",
-        "accuracy without context (%)",
-        "accuracy in the longest context (%)",
+        "{score} without context (%)",
+        "{score} in the longest context (%)",
         "One dot per suite; on the dashed line the longest context changes nothing.",
         x_share=True,
         diagonal=True,
@@ -144,14 +150,14 @@ LINKS: dict[str, Link] = {
     "perturbation similarity and change": Link(
         "Similarity of perturbed sentences",
         "token F1 with the original",
-        "mean change of accuracy (points)",
+        "mean change of {score} (points)",
         "One dot per perturbation: its similarity to the original, and the mean change over lengths.",
     ),
     "token F1 and correctness": Link(
-        "Shared tokens and correctness", "token F1", "judged right", WITHOUT_DOTS
+        "Shared tokens and single judgements", "token F1", "passed", WITHOUT_DOTS
     ),
     "dependency F1 and correctness": Link(
-        "Shared structure and correctness", "dependency-label F1", "judged right", WITHOUT_DOTS
+        "Shared structure and single judgements", "dependency-label F1", "passed", WITHOUT_DOTS
     ),
     "token F1 and change": Link(
         "Shared tokens and change", "token F1 of context and test sentence", CHANGE, PAIRS
@@ -173,10 +179,16 @@ def build_links(study: ContextPage) -> list[Extra]:
     return [_section(study, name, files[f"link {name}"]) for name in dict.fromkeys(names)]
 
 
-def find_link(name: str) -> Link:
-    """How a link is shown; an unknown one has its own name and units."""
+def find_link(name: str, headline: Headline = ACCURACY) -> Link:
+    """How a link is shown, in the dataset's words; an unknown one has its own name and units."""
     title = spaced(name)
-    return LINKS.get(name) or Link(title[:1].upper() + title[1:], "x", "y", "", y_share=False)
+    link = LINKS.get(name) or Link(title[:1].upper() + title[1:], "x", "y", "", y_share=False)
+    words = {"score": headline.noun, "passed": headline.passed}
+    return link._replace(
+        x_title=link.x_title.format(**words),
+        y_title=link.y_title.format(**words),
+        lede=link.lede.format(**words),
+    )
 
 
 def _section(study: ContextPage, name: str, file: str) -> Extra:
@@ -196,10 +208,10 @@ def _section(study: ContextPage, name: str, file: str) -> Extra:
     return Extra(
         name=file,
         title=find_link(name).title,
-        lede=find_link(name).lede,
+        lede=find_link(name, study.headline).lede,
         figures=figures,
         columns=("Model", "Context", "Method", "r", "95% interval", "p", "n"),
-        rows=tuple(_row(row) for row in links.iter_rows(named=True)),
+        rows=tuple(_row(study, row) for row in links.iter_rows(named=True)),
         names=3,
         notes=tuple(note for note in notes if note),
     )
@@ -213,13 +225,13 @@ def _all_or_nothing(points: pl.DataFrame) -> bool:
 def _figure(
     study: ContextPage, name: str, model: str, file: str, points: pl.DataFrame, links: pl.DataFrame
 ) -> Figure:
-    link = find_link(name)
+    link = find_link(name, study.headline)
     across, up = 100.0 if link.x_share else 1.0, 100.0 if link.y_share else 1.0
     panels = points["kind"].n_unique() > 1
     dots = [
         Dot(
-            name_kind(row["kind"]) if panels else "",
-            name_kind(row["kind"]),
+            study.name_kind(row["kind"]) if panels else "",
+            study.name_kind(row["kind"]),
             across * row["x"],
             up * row["y"],
             spaced(row["name"]),
@@ -229,7 +241,7 @@ def _figure(
     corners: dict[str, list[str]] = {}
     for row in links.drop_nulls("r").iter_rows(named=True):
         text = f"{SYMBOLS.get(row['method'], row['method'])} = {_short(row['r'])}"
-        corners.setdefault(name_kind(row["kind"]) if panels else "", []).append(text)
+        corners.setdefault(study.name_kind(row["kind"]) if panels else "", []).append(text)
     return Figure(
         name=file,
         title=f"{link.title}: {model}",
@@ -241,7 +253,7 @@ def _figure(
             x_title=link.x_title,
             y_title=link.y_title,
             corners={panel: ", ".join(texts) for panel, texts in corners.items()},
-            styles=STYLES_OF_KINDS,
+            styles=study.styles,
             diagonal=link.diagonal,
             signed=not link.diagonal,
         ),
@@ -252,10 +264,10 @@ def _short(r: float) -> str:
     return decimal(r).replace("0.", ".", 1) if abs(r) < 1 else decimal(r)
 
 
-def _row(row: dict[str, Any]) -> tuple[str, ...]:
+def _row(study: ContextPage, row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["model"],
-        name_kind(row["kind"]) if row["kind"] else "all",
+        study.name_kind(row["kind"]) if row["kind"] else "all",
         spaced(row["method"]),
         decimal(row["r"], 3),
         f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)}",

@@ -7,9 +7,7 @@ import polars as pl
 
 from felicity.report import Figure, spaced
 from felicity.report.charts import LineStyle, Step, chart_bands
-from felicity.studies.context.report.contents import STYLES_OF_KINDS, ContextPage, file_names, name_kind
-
-POINTS_TITLE = "change of accuracy (points)"
+from felicity.studies.context.report.contents import ContextPage, file_names
 
 
 def draw_growth(
@@ -21,7 +19,7 @@ def draw_growth(
     panel: str | None,
     series: str = "kind",
     value: tuple[str, str | None, str | None] = ("delta", "delta_low", "delta_high"),
-    y_title: str = POINTS_TITLE,
+    y_title: str = "",
     styles: Mapping[str, LineStyle] | None = None,
 ) -> Figure:
     """A figure of curves that all start at zero, without context."""
@@ -29,7 +27,7 @@ def draw_growth(
     kept = rows.drop_nulls(middle)
     steps: list[Step] = []
     for row in kept.iter_rows(named=True):
-        where = _name(panel, row), _name(series, row)
+        where = _name(study, panel, row), _name(study, series, row)
         steps.append(
             Step(
                 *where,
@@ -52,17 +50,17 @@ def draw_growth(
             chart_bands,
             steps,
             x_title=study.across,
-            y_title=y_title,
-            styles=styles or (STYLES_OF_KINDS if series == "kind" else None),
+            y_title=y_title or f"change of {study.headline.noun} (points)",
+            styles=styles or (study.styles if series == "kind" else None),
         ),
     )
 
 
-def _name(column: str | None, row: Mapping[str, str]) -> str:
+def _name(study: ContextPage, column: str | None, row: Mapping[str, str]) -> str:
     if column is None:
         return ""
     return (
-        name_kind(row[column])
+        study.name_kind(row[column])
         if column == "kind"
         else row[column]
         if column == "model"
@@ -83,13 +81,14 @@ def draw_margins(
         name=name,
         title=title,
         subtitle=study.dataset,
-        label=f"{title}: acceptable minus unacceptable sentence, by kind of context.",
+        label=f"{title}: {study.side('acceptable')} minus {study.side('unacceptable')} sentence, by kind of "
+        "context.",
         chart=partial(
             chart_bands,
-            _margin_steps(rows, start),
+            _margin_steps(study, rows, start),
             x_title=study.across,
             y_title="perplexity margin",
-            styles=STYLES_OF_KINDS,
+            styles=study.styles,
         ),
     )
 
@@ -101,11 +100,11 @@ def split_models(study: ContextPage, rows: pl.DataFrame) -> list[tuple[str, str,
     return [part for part in parts if not part[2].is_empty()]
 
 
-def _margin_steps(rows: pl.DataFrame, start: pl.DataFrame) -> Sequence[Step]:
+def _margin_steps(study: ContextPage, rows: pl.DataFrame, start: pl.DataFrame) -> Sequence[Step]:
     kinds = rows["kind"].unique(maintain_order=True).to_list()
     first = [(kind, row) for kind in kinds for row in start.iter_rows(named=True)]
     rest = [(row["kind"], row) for row in rows.iter_rows(named=True)]
     return [
-        Step("", name_kind(kind), row["length"], row["ppl_margin"], row["ppl_low"], row["ppl_high"])
+        Step("", study.name_kind(kind), row["length"], row["ppl_margin"], row["ppl_low"], row["ppl_high"])
         for kind, row in [*first, *rest]
     ]

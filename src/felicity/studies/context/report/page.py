@@ -8,7 +8,6 @@ from typing import Any
 from felicity.core.files import replacing
 from felicity.report import Extra, Figure, export_figures, render_template
 from felicity.studies.context.report.accuracy import (
-    NUMBERS,
     build_change,
     build_margins,
     build_models,
@@ -17,6 +16,7 @@ from felicity.studies.context.report.accuracy import (
     build_ratio,
     build_regions,
     list_numbers,
+    name_numbers,
 )
 from felicity.studies.context.report.contents import ContextPage
 from felicity.studies.context.report.correlations import build_links, build_regression, build_unrelated
@@ -91,6 +91,6 @@ def _fill(study: ContextPage, extras: list[Extra], figures: dict[str, Figure]) -
         "extras": extras,
         "files": ENDINGS,
         "numbers": list_numbers(study),
-        "number_columns": NUMBERS,
+        "number_columns": name_numbers(study),
     }
     return render_template("context.html.j2", content, figures)

@@ -6,7 +6,7 @@ import polars as pl
 
 from felicity.report import Extra, Figure, signed, spaced
 from felicity.report.charts import Cell, chart_matrix
-from felicity.studies.context.report.contents import ContextPage, name_kind, sort_kinds
+from felicity.studies.context.report.contents import ContextPage, sort_kinds
 from felicity.studies.context.report.figures import split_models, times_100
 
 MOST_EACH = 5
@@ -19,14 +19,14 @@ def build_matrices(study: ContextPage) -> Extra | None:
     figures = []
     for model, file, part in split_models(study, matrix):
         for (kind,), own in part.group_by("kind", maintain_order=True):
-            title = f"Change of accuracy, {name_kind(str(kind))}: {model}"
+            title = f"Change of {study.headline.noun}, {study.name_kind(str(kind))}: {model}"
             figures.append(_matrix(study, f"matrix_{kind}_{file}", title, own, "delta"))
     for (kind,), part in matrix.group_by("kind", maintain_order=True):
         # Similarity does not depend on the model: one figure is enough for all with the same contexts.
         first = part.filter(pl.col("model") == part["model"][0])
         for column, title in OVERLAPS.items():
             if first[column].drop_nulls().len():
-                full = f"{title} of context and test sentence, {name_kind(str(kind))}"
+                full = f"{title} of context and test sentence, {study.name_kind(str(kind))}"
                 figures.append(_matrix(study, f"matrix_{column}_{kind}", full, first, column))
     if not figures:
         return None
@@ -34,7 +34,7 @@ def build_matrices(study: ContextPage) -> Extra | None:
         name="matrices",
         title="Suite by suite",
         lede="A row is the suite that is judged, a column the suite that the sentences of the context come "
-        "from. Blue is a gain, orange a loss; a blank cell was not measured.",
+        "from. Blue is a rise, orange a fall; a blank cell was not measured.",
         figures=tuple(figures),
     )
 
@@ -46,13 +46,15 @@ def build_gains(study: ContextPage) -> Extra | None:
         return None
     rows = []
     for (model, kind), part in gains.group_by("model", "kind", maintain_order=True):
-        best = part.filter(pl.col("mean") > 0).sort("mean", "suite", descending=[True, False]).head(MOST_EACH)
-        worst = part.filter(pl.col("mean") < 0).sort("mean", "suite").head(MOST_EACH)
-        for word, chosen in (("gains", best), ("loses", worst)):
+        highest = (
+            part.filter(pl.col("mean") > 0).sort("mean", "suite", descending=[True, False]).head(MOST_EACH)
+        )
+        lowest = part.filter(pl.col("mean") < 0).sort("mean", "suite").head(MOST_EACH)
+        for word, chosen in (("rises", highest), ("falls", lowest)):
             rows += [
                 (
                     str(model),
-                    name_kind(str(kind)),
+                    study.name_kind(str(kind)),
                     word,
                     spaced(row["suite"]),
                     *_numbers(row["mean"], row["sd"]),
@@ -61,9 +63,10 @@ def build_gains(study: ContextPage) -> Extra | None:
             ]
     return Extra(
         name="gains",
-        title="Suites that gain and lose most",
-        lede=f"At most {MOST_EACH} of each: the mean change of accuracy over all lengths, in points, "
-        "and its standard deviation over lengths (of the population).",
+        title="Suites that rise and fall most",
+        lede=f"At most {MOST_EACH} of each: the mean change of {study.headline.noun} over all lengths, in "
+        "points, and its standard deviation over lengths (of the population). These are the largest changes "
+        "observed; they are not tested, and among many suites some rise and fall by chance.",
         columns=("Model", "Context", "", "Suite", "Mean change", "SD"),
         rows=tuple(rows),
         names=4,

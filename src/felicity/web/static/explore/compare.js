@@ -1,10 +1,10 @@
 // Two models beside each other: a scatter of margins with selections, and suites by models with paired tests.
-import { count, el, inUnit, named, notice, percent, sayP, signed } from "./dom.js";
+import { count, el, inUnit, named, notice, percent, sayP, sayWord, signed } from "./dom.js";
 import { drawScatter } from "./charts.js";
 import { buildExport, buildFacets, buildPager, buildRows } from "./items.js";
 import { go, link } from "./state.js";
 
-const PICK_TITLES = { disagree: "Disagree", both_right: "Both right", both_wrong: "Both wrong", only_a: "Only {a} right", only_b: "Only {b} right", unstable: "Unstable", unequal: "Unequal length" };
+const PICK_TITLES = { disagree: "Disagree", both_right: "Both {right}", both_wrong: "Both {wrong}", only_a: "Only {a} {right}", only_b: "Only {b} {right}", unstable: "Unstable", unequal: "Unequal length" };
 
 function look(first, second) {
   if (first === "right" && second === "right") return "both";
@@ -14,7 +14,8 @@ function look(first, second) {
 
 function buildPicks(page, counts) {
   const now = page.params.get("pick") || "";
-  const title = (pick) => PICK_TITLES[pick].replace("{a}", page.models[page.a]).replace("{b}", page.models[page.b]);
+  const title = (pick) => PICK_TITLES[pick].replace("{a}", page.models[page.a]).replace("{b}", page.models[page.b])
+    .replace("{right}", sayWord(page.about, "right")).replace("{wrong}", sayWord(page.about, "wrong"));
   return el("ul", { class: "picks" }, [["", "All", counts.all], ...Object.keys(PICK_TITLES).map((pick) => [pick, title(pick), counts[pick]])].map(([pick, text, number]) =>
     el("li", null, el("a", { href: link("compare", { pick: pick || null, page: null }), "aria-current": pick === now ? "true" : null, data: { pick } }, text, " ", el("span", { class: "tally" }, count(number))))));
 }
@@ -66,8 +67,8 @@ export async function showSuites(page) {
   const overall = answer.overall;
   return [
     el("h1", { tabindex: "-1" }, `${page.about.headline} by suite`),
-    el("p", { class: "hint" }, two ? `Per cent, by ${page.measure}. Each suite: ${a} minus ${b} in points, items that only one of them gets right, and a paired test (${answer.rows.find((row) => row.test)?.test.test || "McNemar"}), p adjusted over suites (Holm). All suites: ${overall.test ? overall.test.test : ""}.` : `Per cent, by ${page.measure}.`),
-    el("div", { class: "table" }, el("table", { class: "suites" }, el("caption", { class: "away" }, "Accuracy of each model on each suite"),
+    el("p", { class: "hint" }, two ? `Per cent, by ${page.measure}. Each suite: ${a} minus ${b} in points, items for which only one of them passes (${page.about.verdicts[0]}), and a paired test (${answer.rows.find((row) => row.test)?.test.test || "McNemar"}), p adjusted over suites (Holm). All suites: ${overall.test ? overall.test.test : ""}.` : `Per cent, by ${page.measure}.`, page.about.graded ? null : ` ${page.about.meaning}`),
+    el("div", { class: "table" }, el("table", { class: "suites" }, el("caption", { class: "away" }, `${page.about.headline} of each model on each suite`),
       el("thead", null, el("tr", null, el("th", { scope: "col" }, "Suite"), el("th", { scope: "col", class: "n" }, "n"), page.models.map((name) => el("th", { scope: "col", class: "n" }, name)),
         two ? ["Difference", "Only one", "p (Holm)"].map((text) => el("th", { scope: "col", class: "n" }, text)) : null)),
       el("tbody", null, el("tr", { class: "whole" }, el("th", { scope: "row" }, "All suites"), el("td", { class: "n" }, count(answer.rows.reduce((sum, row) => sum + row.n, 0))), overall.accuracy.map((share) => cell(share, null)), test(overall.test))),

@@ -39,13 +39,13 @@ export async function showContexts(page) {
     const kinds = [...new Set(rows.filter((row) => row.kind !== "none").map(say))];
     const point = (row) => ({ x: row.length, y: 100 * row.accuracy, low: 100 * row.low, high: 100 * row.high });
     const series = kinds.map((kind) => ({ name: kind, points: [...base, ...rows.filter((row) => row.kind !== "none" && say(row) === kind)].map(point) }));
-    return [el("h2", null, model), el("figure", null, drawLines(series, { title: "Accuracy (%)", xTitle: `${answer.unit} of context`, height: 340 }))];
+    return [el("h2", null, model), el("figure", null, drawLines(series, { title: `${page.about.headline} (%)`, xTitle: `${answer.unit} of context`, height: 340 }))];
   });
   return [
-    el("h1", { tabindex: "-1" }, "Accuracy after contexts"),
+    el("h1", { tabindex: "-1" }, `${page.about.headline} after contexts`),
     levels.length > 1 ? el("div", { class: "bar" }, choose("part", "Part", levels.map((level) => [level, level ? named(level) : "all items"]), chosen, (value) => go("contexts", { part: value }))) : null,
     el("p", { class: "hint" }, "Length 0 is the same items without context; bars are 95% intervals, as in the study's report."),
-    charts, el("details", null, el("summary", null, "As a table"), table(["Kind", "Model", "Length", "Accuracy", "95% interval", "n"],
+    charts, el("details", null, el("summary", null, "As a table"), table(["Kind", "Model", "Length", page.about.headline, "95% interval", "n"],
       own.map((row) => [named(row.kind), row.model, String(row.length), decimal(100 * row.accuracy, 1), `${decimal(100 * row.low, 1)} to ${decimal(100 * row.high, 1)}`, String(row.n)]), { numbers: [2, 3, 4, 5] })),
   ];
 }

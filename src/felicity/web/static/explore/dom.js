@@ -39,6 +39,9 @@ export function signed(value, places = 2) {
 export const percent = (share) => (share === null || share === undefined ? "–" : (100 * share).toFixed(1));
 export const count = (number) => number.toLocaleString("en");
 export const sayP = (p) => (p < 0.001 ? "p < .001" : `p = ${p.toFixed(3).replace(/^0/, "")}`);
+// The dataset's own words for verdicts and conditions; the address keeps their plain names.
+export const sayWord = (about, verdict) => ({ right: about.verdicts[0], wrong: about.verdicts[1] }[verdict] || verdict);
+export const sayCondition = (about, condition) => about.sentences[condition] || condition;
 export const named = (name) => String(name).replaceAll("_", " ");
 
 // A number in the unit that the page shows: `from` is what it is in, or empty for what has no unit.

@@ -1,5 +1,5 @@
 // One item: its sentences over one another by character, surprisal by token or word, the running margin.
-import { choose, decimal, el, inUnit, lean, named, notice, OF_REGIONS, percent, signed, table, tint, toggle, UNCORRECTED } from "./dom.js";
+import { choose, decimal, el, inUnit, lean, named, notice, OF_REGIONS, percent, sayCondition, signed, table, tint, toggle, UNCORRECTED } from "./dom.js";
 import { drawLines } from "./charts.js";
 import { sayVerdict } from "./items.js";
 import { go, link } from "./state.js";
@@ -33,7 +33,7 @@ export function buildOverlay(page, item, { models, running = [], ask = null }) {
   const name = (model) => item.modelNames[model];
   const label = el("div", { class: "column labels", "aria-hidden": "true" },
     lines.map(({ sentence, model }, place) => el("span", { class: "label-cell", style: { "grid-row": String(place + 1) } },
-      models.length > 1 ? `${sentence.condition} · ${name(model)}` : sentence.condition)),
+      models.length > 1 ? `${sayCondition(page.about, sentence.condition)} · ${name(model)}` : sayCondition(page.about, sentence.condition))),
     running.map((own, place) => el("span", { class: "label-cell", style: { "grid-row": String(lines.length + place + 1) } },
       models.length > 1 ? `so far · ${name(own.model)}` : "margin so far")));
   const columns = item.widths.map((width, column) => el("div", { class: "column", style: { "--characters": String(width) } },
@@ -65,7 +65,7 @@ export function buildTokenTable(page, item, models) {
   return el("details", null, el("summary", null, "As a table"), item.sentences.map((sentence) => models.map((model) =>
     table([page.level === "token" ? "Token" : "Word", `Surprisal in ${page.unit}`],
       pieces(page, sentence, model).map((cell) => [cell[3], cell[4] === null ? "not scored" : decimal(inUnit(-cell[4], "nats", page.unit), 3)]),
-      { caption: `${sentence.condition}, ${item.modelNames[model]}`, numbers: [1] }))));
+      { caption: `${sayCondition(page.about, sentence.condition)}, ${item.modelNames[model]}`, numbers: [1] }))));
 }
 
 export function buildRunningChart(page, item, running) {
@@ -104,7 +104,7 @@ export function askAlternatives(page, item, panel) {
 function buildScores(page, item) {
   const measures = [...new Set(item.sentences.flatMap((sentence) => sentence.scores.flatMap((own) => Object.keys(own))))];
   const rows = item.sentences.flatMap((sentence) => page.models.map((name, model) => [
-    sentence.condition, name, ...measures.map((measure) => {
+    sayCondition(page.about, sentence.condition), name, ...measures.map((measure) => {
       const value = sentence.scores[model][measure];
       return el("span", { data: { measure, model: name, request: sentence.request, value: String(value) } }, decimal(inUnit(value, page.unitOf(measure), page.unitOf(measure) ? page.unit : ""), 3));
     })]));
@@ -157,7 +157,7 @@ export async function showItem(page) {
   const panel = el("div", { class: "alternatives", "aria-live": "polite" });
   const ask = page.live.length && page.level === "token" ? askAlternatives(page, item, panel) : null;
   const contexts = [...new Set(item.sentences.map((sentence) => sentence.context).filter(Boolean))];
-  const conditions = item.sentences.map((sentence, place) => [String(place), sentence.condition]);
+  const conditions = item.sentences.map((sentence, place) => [String(place), sayCondition(page.about, sentence.condition)]);
   return [
     el("p", { class: "eyebrow" }, named(item.phenomenon) === named(item.suite) ? named(item.suite) : `${named(item.phenomenon)} · ${named(item.suite)}`),
     el("h1", { tabindex: "-1" }, item.item),

@@ -1,5 +1,5 @@
 // The list of judgements: facets, search, order, pages, export.
-import { choose, count, download, el, inUnit, named, notice, signed } from "./dom.js";
+import { choose, count, download, el, inUnit, named, notice, sayCondition, sayWord, signed } from "./dom.js";
 import { go, later, link } from "./state.js";
 
 const TITLES = {
@@ -7,6 +7,8 @@ const TITLES = {
   kind: "Kind of context", source: "Suite of the context", draw: "Draw", condition: "Condition",
 };
 const VERDICT = { right: "✓", wrong: "✗", tie: "=" };
+// Where neither sentence is right, nothing is ticked.
+const PREFERENCE = { right: "▲", wrong: "▼", tie: "=" };
 const LONG_FACET = 8;
 // Beside the results there is room for open facets; above them, on a phone, there is not.
 const isNarrow = () => matchMedia("(max-width: 860px)").matches;
@@ -16,9 +18,9 @@ export function sayVerdict(page, row, place) {
   if (verdict === null) return el("span", { class: "hint" }, "not judged");
   const unit = page.unitOf(page.measure);
   const margin = inUnit(row.margin[place], unit, unit ? page.unit : "");
-  const words = `${verdict}${row.stable[place] === false ? ", within numerical noise" : ""}`;
+  const words = `${sayWord(page.about, verdict)}${row.stable[place] === false ? ", within numerical noise" : ""}`;
   return el("span", { class: `verdict ${verdict}`, title: words },
-    el("span", { "aria-hidden": "true" }, VERDICT[verdict]), el("span", { class: "away" }, words),
+    el("span", { "aria-hidden": "true" }, (page.about.graded ? VERDICT : PREFERENCE)[verdict]), el("span", { class: "away" }, words),
     " ", row.margin[place] === null ? "–" : signed(margin), row.stable[place] === false ? "≈" : "");
 }
 
@@ -33,7 +35,7 @@ function facetBox(page, facet, values) {
   };
   const boxes = values.map(([value, number], place) => el("label", { class: number ? "choice" : "choice none", for: `${facet}-${place}` },
     el("input", { type: "checkbox", id: `${facet}-${place}`, value, checked: chosen.includes(value), onchange: (event) => change(value, event.target.checked) }),
-    el("span", { class: "name" }, facet === "difference" ? sayDifference(page, value) : named(value)), el("span", { class: "tally" }, count(number))));
+    el("span", { class: "name" }, facet === "difference" ? sayDifference(page, value) : facet === "verdict" ? sayWord(page.about, value) : named(facet === "condition" ? sayCondition(page.about, value) : value)), el("span", { class: "tally" }, count(number))));
   return el("details", { class: "facet", open: chosen.length > 0 || (!isNarrow() && (values.length <= LONG_FACET || facet === "phenomenon")), data: { facet } },
     el("summary", null, title, chosen.length ? el("span", { class: "badge" }, chosen.length) : null),
     el("fieldset", null, el("legend", { class: "away" }, title), boxes));
@@ -109,7 +111,7 @@ export function buildRows(page, answer) {
       el("th", { scope: "row" }, el("a", { class: "open", href: link("item", { key: row.key, page: null }) }, breakable(row.item)),
         el("span", { class: "hint" }, named(row.phenomenon) === named(row.suite) ? named(row.suite) : `${named(row.phenomenon)} · ${named(row.suite)}`)),
       el("td", { class: "sentences" }, row.text.slice(0, 4).map((text, place) => el("p", { lang: "" },
-        row.text.length > 1 || row.condition[place] ? el("span", { class: "condition" }, row.condition[place]) : null, " ",
+        row.text.length > 1 || row.condition[place] ? el("span", { class: "condition" }, sayCondition(page.about, row.condition[place])) : null, " ",
         el("span", { dir: "auto" }, markDifference(row.text, place)))),
         row.text.length > 4 ? el("p", { class: "hint" }, `and ${row.text.length - 4} more`) : null),
       factors.map((name) => el("td", { data: { label: TITLES[name] } }, named(row[name]))),
@@ -144,13 +146,13 @@ export async function showItems(page) {
     ...(page.models.length > 1 ? [["apart", "models furthest apart"]] : []), ["difference", "difference in tokens"], ["item", "name"], ["suite", "suite"]],
   page.params.get("sort") || "row", (value) => go("items", { sort: value === "row" ? null : value, desc: value === "apart" ? "1" : null, page: null }));
   const measured = `${page.measure}${unit ? `, in ${page.unit}` : ""}`;
-  const lead = rated ? `A margin is the share of other sentences that ${page.measure} orders as the ratings do, minus one half.` : `Margins by ${measured}: above zero the model prefers what the dataset calls acceptable.`;
+  const lead = rated ? `A margin is the share of other sentences that ${page.measure} orders as the ratings do, minus one half.` : `Margins by ${measured}: above zero: ${page.about.verdicts[0]}.`;
   return [
     el("h1", { tabindex: "-1" }, page.about.dataset),
     el("div", { class: "columns" }, buildFacets(page, answer.facets),
       el("section", { class: "results", "aria-label": "Judgements" },
         el("div", { class: "bar" }, el("p", { id: "total", role: "status" }, el("strong", null, count(answer.total)), answer.total === answer.all ? " judgements" : ` of ${count(answer.all)} judgements`), order),
-        el("p", { class: "hint" }, lead),
+        el("p", { class: "hint" }, lead, page.about.graded ? null : ` ${page.about.meaning}`, ` ${page.about.policies}`),
         answer.rows.length ? buildRows(page, answer) : notice("Nothing has all of these properties."),
         buildPager(page, answer), buildExport(page, answer.total))),
   ];
