@@ -158,3 +158,59 @@ def test_a_misspelt_field_of_a_score_is_refused() -> None:
         Headline.read({"idael": 0.5})
     assert Headline.read({"ideal": "none"}).ideal is None
     assert ACCURACY.graded
+
+
+def write_frames(path: Path, first: str, second: str) -> Path:
+    """Cloze frames in two conditions; the targets of the second are words that no model expects."""
+    rows = [f"{n},{first},The cats annoy,Tim" for n in range(3)]
+    rows += [f"{n},{second},The cats annoy,quagga" for n in range(3)]
+    path.write_text("item,condition,context_text,text\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("asked", [(), ("--affirmative",)])
+def test_the_spelling_of_a_condition_changes_no_hit_rate(
+    cli: Cli, tiny_model: Path, tmp_path: Path, asked: tuple[str, ...]
+) -> None:
+    shares, said = [], []
+    for first, second in (("aff", "neg"), ("affirmative", "negative")):
+        data = write_frames(tmp_path / f"{first}.csv", first, second)
+        option = (*asked, first) if asked else ()
+        told = cli("run", data, "-m", tiny_model, "-o", tmp_path / f"r-{first}", "--no-report", *option)
+        assert told.code == 0, told.err
+        said.append(told.out)
+        found = json.loads(
+            cli("cloze", data, "-m", tiny_model, "-o", tmp_path / f"s-{first}", "--json", *option).out
+        )
+        shares.append([(row["figure"], row["n"], row["share"]) for row in found["accuracy"]])
+        wanted = f"targets of {first} only, not of {second}" if asked else "targets of all conditions"
+        assert wanted in said[-1]
+        assert wanted in found["targets_of"][first]
+        page = read_text(tmp_path / f"s-{first}" / "report.html")
+        assert wanted in page
+        assert "affirmatives" not in page
+    assert shares[0] == shares[1]
+    assert {name: n for name, n, _ in shares[0]}["top5"] == (3 if asked else 6)
+
+
+def test_affirmative_names_a_condition_that_is_there(cli: Cli, tiny_model: Path, tmp_path: Path) -> None:
+    data = write_frames(tmp_path / "own.csv", "aff", "neg")
+    for command in ("run", "cloze"):
+        told = cli(command, data, "-m", tiny_model, "-o", tmp_path / "r", "--affirmative", "afff")
+        assert told.code == 2
+        assert "did you mean 'aff'" in told.err
+    told = cli("run", "starter", "-m", tiny_model, "-o", tmp_path / "r", "--affirmative", "aff")
+    assert told.code == 2
+    assert "omit it" in told.err
+
+
+def test_a_set_and_its_extension_look_for_the_same_targets(
+    cli: Cli, tiny_model: Path, tmp_path: Path
+) -> None:
+    small = write_frames(tmp_path / "small.csv", "aff", "neg")
+    large = write_frames(tmp_path / "large.csv", "affirmative", "negative")
+    asked = ("cloze", small, large, "-m", tiny_model, "-o", tmp_path / "s", "--against", "small:large")
+    assert cli(*asked).code == 0
+    told = cli(*asked, "--affirmative", "aff")
+    assert told.code == 2
+    assert "affirmative, negative" in told.err

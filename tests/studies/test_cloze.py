@@ -303,7 +303,7 @@ def test_a_sample_takes_whole_items_and_is_recorded(
     assert answers["predictions"].null_count() == 0
     assert "a sample of 2 items of each suite" in (out / "report.html").read_text()
     found = json.loads(said.out)
-    assert {row["n"] for row in found["targets"]} == {2}
+    assert {row["n"] for row in found["targets"]} == {4}
     assert found["humans"][0]["n"] == len(human)
     assert cli("report", out).code == 0
 

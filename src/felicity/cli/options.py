@@ -90,6 +90,13 @@ RayAddress = Annotated[
     typer.Option(help="Ray cluster: ray://HOST:10001, auto.  [default: $RAY_ADDRESS, this machine]"),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor write the shared score cache.")]
+Affirmative = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CONDITION",
+        help="Condition of a cloze file whose targets are looked for.  [default: all conditions]",
+    ),
+]
 Good = Annotated[str, typer.Option(help="Column of acceptable sentences, in a file.")]
 Bad = Annotated[str, typer.Option(help="Column of unacceptable sentences, in a file.")]
 Suite = Annotated[

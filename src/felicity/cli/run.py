@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from felicity.cli.model_options import DataOptions, LongRunOptions, PolicyOptions, takes_groups
-from felicity.cli.options import Json, ModelNames, Quiet, RuleName
+from felicity.cli.options import Affirmative, Json, ModelNames, Quiet, RuleName
 from felicity.cli.terminal import err, out, print_accuracy, print_json, print_rows, progress_bar
 from felicity.core.contrasts import ACCURACY
 from felicity.core.errors import BadInput
@@ -35,6 +35,7 @@ def run(
         typer.Option(help="A measure; repeatable.  [default: lp, or that of the rule]"),
     ] = None,
     rule: RuleName = None,
+    affirmative: Affirmative = None,
     unigram: Annotated[
         Path | None, typer.Option(help="token<TAB>count table for norm_lp and slor (.tsv or .tsv.gz).")
     ] = None,
@@ -84,6 +85,7 @@ def run(
         source=data.source,
         columns=data.columns,
         counted=unigram is not None,
+        affirmative=affirmative,
     )
     open_one = opening.opener(model, scoring, quiet=silent)
     folders, told = [], []
@@ -103,6 +105,7 @@ def run(
                 unigram=unigram,
                 unseen=unseen,
                 columns=data.columns,
+                affirmative=affirmative,
                 sample=sample,
                 seed=seed,
                 progress=progress,

@@ -131,16 +131,19 @@ def read_dataset(
     rule: str | None = None,
     folder: Path | None = None,
     without: Collection[str] = (),
+    affirmative: str | None = None,
 ) -> Dataset:
     """A dataset by its name, or from a file: pairs, n-tuples in a long table, or a suite with regions.
 
     For a file, `columns.suite` names the column; for a dataset it selects that suite. `folder` is the user's
-    own copy. Rules in `without` are not used unless `rule` names them.
+    own copy. Rules in `without` are not used unless `rule` names them. `affirmative` is the condition of a
+    cloze file whose targets are looked for; by default those of all conditions are.
 
     Raises UnknownName, or BadInput if a file cannot be used.
     """
     columns = columns or Columns()
     if name == STARTER or name in load_entries():
+        _refuse_affirmative(affirmative, name)
         if name == STARTER and rule not in (None, "pair"):
             raise UnknownName(f"rule for '{STARTER}'", str(rule), ["pair"])
         whole = _read_starter() if name == STARTER else _read_entry(find_entry(name), rule, folder, without)
@@ -152,7 +155,14 @@ def read_dataset(
         raise UnknownName("dataset", name, known, hint="see `felicity data ls`, or give a file that exists")
     if rule is not None:
         raise BadInput(f"The format of a file decides how it is judged; omit --rule for {name}.")
-    return _read_file(path, columns)
+    return _read_file(path, columns, affirmative)
+
+
+def _refuse_affirmative(affirmative: str | None, name: str) -> None:
+    if affirmative is not None:
+        raise BadInput(
+            f"--affirmative is for cloze files: {name} is none, or says itself whose targets count; omit it."
+        )
 
 
 def read_items(name: str, columns: Columns | None = None) -> pl.DataFrame:
@@ -196,7 +206,7 @@ def _read_entry(entry: Entry, rule: str | None, folder: Path | None, without: Co
     )
 
 
-def take_frame(frame: Any, columns: Columns | None = None) -> Dataset:
+def take_frame(frame: Any, columns: Columns | None = None, *, affirmative: str | None = None) -> Dataset:
     """Stimuli from a polars or pandas frame, read as a file of the same columns would be.
 
     Raises BadInput if it is not a frame, is empty, or cannot be used.
@@ -209,11 +219,12 @@ def take_frame(frame: Any, columns: Columns | None = None) -> Dataset:
         raise BadInput("The frame has no rows; a dataset needs at least one stimulus.")
     rows = frame.with_columns(pl.selectors.numeric().cast(pl.String)).to_dicts()
     table = Table(Path(FRAME), frame.columns, rows, list(range(1, len(rows) + 1)))
-    return _take_table(table, columns or Columns())
+    return _take_table(table, columns or Columns(), affirmative)
 
 
-def _read_file(path: Path, columns: Columns) -> Dataset:
+def _read_file(path: Path, columns: Columns, affirmative: str | None) -> Dataset:
     if is_document(path):
+        _refuse_affirmative(affirmative, str(path))
         items = filter_items(
             build_items(read_suite(path)), suite=columns.suite, phenomenon=columns.phenomenon
         )
@@ -225,13 +236,15 @@ def _read_file(path: Path, columns: Columns) -> Dataset:
             rows=len(items),
             left_out=pl.DataFrame(schema=LEFT_OUT),
         )
-    return _take_table(read_table(path), columns)
+    return _take_table(read_table(path), columns, affirmative)
 
 
-def _take_table(table: Table, columns: Columns) -> Dataset:
+def _take_table(table: Table, columns: Columns, affirmative: str | None) -> Dataset:
     """Ratings, n-tuples or pairs, recognized by their columns."""
     table = name_conditions(table, columns.factors)
     name, nothing = table.path.name, pl.DataFrame(schema=LEFT_OUT)
+    if is_rated(table) or not is_cloze_table(table):
+        _refuse_affirmative(affirmative, name)
     if is_rated(table):
         return Dataset(
             name=name,
@@ -242,7 +255,7 @@ def _take_table(table: Table, columns: Columns) -> Dataset:
             left_out=nothing,
         )
     if is_cloze_table(table):
-        return _read_cloze(pl.DataFrame(table.rows, infer_schema_length=None), table.path)
+        return _read_cloze(pl.DataFrame(table.rows, infer_schema_length=None), table.path, affirmative)
     if is_long(table):
         items, contrasts = read_long(table, columns)
         method = "pair" if contrasts == (PAIR,) else "choice"
@@ -259,8 +272,8 @@ def _take_table(table: Table, columns: Columns) -> Dataset:
     )
 
 
-def _read_cloze(rows: pl.DataFrame, path: Path) -> Dataset:
-    items, targets, change = read_cloze_table(rows, path)
+def _read_cloze(rows: pl.DataFrame, path: Path, affirmative: str | None) -> Dataset:
+    items, targets, change = read_cloze_table(rows, path, affirmative=affirmative)
     return Dataset(
         name=path.name,
         items=items,

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import polars as pl
 
-from felicity.core.errors import BadInput
+from felicity.core.errors import BadInput, UnknownName
 from felicity.core.schemas import ITEMS
 from felicity.data.tables import Table
 
 NEEDED = ("item", "condition", "context_text", "text")
-AFFIRMATIVE = ("affirmative", "negative")
 
 
 def is_cloze_table(table: Table) -> bool:
@@ -31,13 +30,16 @@ def refuse_other_columns(columns: Sequence[str], path: Path) -> None:
         )
 
 
-def read_cloze_table(rows: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tuple[str, ...], tuple[str, ...]]:
+def read_cloze_table(
+    rows: pl.DataFrame, path: Path, *, affirmative: str | None = None
+) -> tuple[pl.DataFrame, tuple[str, ...], tuple[str, ...]]:
     """Items, the conditions whose target is looked for, and the two between which the first word may change.
 
-    Where there are affirmatives and negatives, the target of the affirmatives is looked for, as negated
-    sentences have no one target; else that of every condition.
+    affirmative: the condition whose target is looked for, as negated sentences have no one target; without
+    it the targets of all conditions are. No condition is recognized by its name.
 
-    Raises BadInput if a column is missing, a cell is empty, or an item has a condition twice.
+    Raises BadInput if a column is missing, a cell is empty, or an item has a condition twice; UnknownName if
+    there is no such condition.
     """
     refuse_other_columns(rows.columns, path)
     given = rows.with_columns(pl.col(name).cast(pl.String) for name in NEEDED)
@@ -57,6 +59,6 @@ def read_cloze_table(rows: pl.DataFrame, path: Path) -> tuple[pl.DataFrame, tupl
             "more than once; give each sentence an item or a condition of its own."
         )
     conditions = tuple(items["condition"].unique(maintain_order=True))
-    if set(AFFIRMATIVE) <= set(conditions):
-        return items, AFFIRMATIVE[:1], AFFIRMATIVE
-    return items, conditions, conditions[:2] if len(conditions) == 2 else ()
+    if affirmative is not None and affirmative not in conditions:
+        raise UnknownName("condition", affirmative, conditions, where=str(path))
+    return items, (affirmative,) if affirmative else conditions, conditions if len(conditions) == 2 else ()

@@ -5,6 +5,7 @@ from .answers import read_answers as read_answers
 from .audit import refuse_overlong as refuse_overlong
 from .evaluate import Run as Run
 from .evaluate import check_request as check_request
+from .evaluate import describe_targets as describe_targets
 from .evaluate import evaluate as evaluate
 from .evaluate import find_headline as find_headline
 from .evaluate import plan_run as plan_run

@@ -106,6 +106,7 @@ def evaluate(
     unigram: str | Path | None = None,
     unseen: float = UNSEEN_LIMIT,
     columns: Columns | None = None,
+    affirmative: str | None = None,
     sample: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -120,7 +121,7 @@ def evaluate(
     other stimuli there (None: the refusal does not suggest it). `sample` takes this many items of each suite.
     `rule` is another judging rule of the dataset; `source` is a folder with a copy of it. `unseen` is the
     share of tokens that the unigram table may lack. Without `measures`, those of the rule are computed (`lp`
-    for most).
+    for most). `affirmative` is the condition of a cloze file whose targets are looked for, by default all.
 
     >>> import felicity as fe
     >>> run = fe.evaluate("starter", fe.model("smollm2"), sample=1)
@@ -133,7 +134,13 @@ def evaluate(
     if isinstance(lm, str):
         # Whatever is misspelt is reported before a model is fetched.
         check_request(
-            dataset, measures=measures, rule=rule, source=source, columns=columns, counted=counts is not None
+            dataset,
+            measures=measures,
+            rule=rule,
+            source=source,
+            columns=columns,
+            counted=counts is not None,
+            affirmative=affirmative,
         )
         lm = open_model(lm)
     data = check_request(
@@ -144,6 +151,7 @@ def evaluate(
         columns=columns,
         counted=counts is not None,
         without=impossible_rules(lm.info.can),
+        affirmative=affirmative,
     )
     progress = progress or notebook_progress()
     items = sample_items(data.items, sample, seed=seed)
@@ -175,11 +183,12 @@ def check_request(
     columns: Columns | None = None,
     counted: bool = False,
     without: Collection[str] = (),
+    affirmative: str | None = None,
 ) -> Dataset:
     """The dataset of a run, after a check of all names and options that needs no model.
 
     dataset: also one that was read before; it is read again only if its rule is among those in `without`.
-    counted: whether unigram counts are at hand.
+    counted: whether unigram counts are at hand. affirmative: as in `evaluate`.
 
     Raises BadInput or UnknownName, or NotPossible if a measure lacks what it needs.
     """
@@ -188,9 +197,10 @@ def check_request(
     elif isinstance(dataset, str | Path | Dataset):
         name = dataset.name if isinstance(dataset, Dataset) else str(dataset)
         folder = Path(source) if source else None
-        data = replace(read_dataset(name, columns, rule=rule, folder=folder, without=without), name=name)
+        read = read_dataset(name, columns, rule=rule, folder=folder, without=without, affirmative=affirmative)
+        data = replace(read, name=name)
     else:
-        data = take_frame(dataset, columns)
+        data = take_frame(dataset, columns, affirmative=affirmative)
     judging = RULES[data.rule]
     chosen = judging.choose_measures(data.method, _as_names(measures))
     if not judging.fixed:
@@ -254,12 +264,30 @@ def plan_run(
 
 
 def _name_score(data: Dataset) -> dict[str, Any]:
-    """What the dataset's number is called; of cloze frames, whose targets are looked for, if not all."""
-    others = data.items.filter(~pl.col("condition").is_in(data.targets))["condition"].n_unique()
-    if data.rule != "cloze" or "passed" in data.score or not others:
+    """What the dataset's number is called; of cloze frames in several conditions, whose targets count."""
+    several = data.items["condition"].n_unique() > 1
+    if data.rule != "cloze" or "passed" in data.score or not several:
         return dict(data.score)
-    passed = f"{RULES[data.rule].headline.passed} (conditions: {', '.join(data.targets)})"
+    passed = f"{RULES[data.rule].headline.passed} ({describe_targets(data)})"
     return dict(data.score) | {"passed": passed}
+
+
+def describe_targets(data: Dataset) -> str:
+    """The conditions of a cloze dataset whose targets are looked for.
+
+    >>> from felicity.data import take_frame
+    >>> rows = {"item": [1, 1], "condition": ["aff", "neg"], "context_text": ["A", "B"], "text": ["c", "c"]}
+    >>> describe_targets(take_frame(pl.DataFrame(rows)))
+    'targets of all conditions: aff, neg'
+    >>> describe_targets(take_frame(pl.DataFrame(rows), affirmative="aff"))
+    'targets of aff only, not of neg'
+    """
+    others = [
+        name for name in data.items["condition"].unique(maintain_order=True) if name not in data.targets
+    ]
+    if not others:
+        return f"targets of all conditions: {', '.join(data.targets)}"
+    return f"targets of {', '.join(data.targets)} only, not of {', '.join(others)}"
 
 
 def read_run(path: str | Path, *, check: bool = True) -> Run:

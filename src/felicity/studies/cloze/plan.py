@@ -10,6 +10,7 @@ from felicity.core.documents import is_document
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.ids import fingerprint
 from felicity.data import is_table, read_dataset, read_table, refuse_other_columns, sample_items
+from felicity.run import describe_targets
 from felicity.stimuli import Pair
 
 # The published extensions of Ettinger's sets, and the model that wrote two of them.
@@ -31,7 +32,8 @@ class ClozeSet:
     items: one row per frame, with item, condition, context_text, target, and contrast: the target of the
     partner, null if it is the same word. targets: conditions whose target is searched for. change: the
     two conditions between which the likeliest word may change. written_by: the model that wrote it.
-    sample: only this many items of each suite, drawn with the seed.
+    sample: only this many items of each suite, drawn with the seed. looked_for: the targets, in words.
+    affirmative: the condition that the user named, whose targets alone are looked for.
     """
 
     name: str
@@ -41,6 +43,8 @@ class ClozeSet:
     written_by: str = UNKNOWN_WRITER
     sample: int | None = None
     seed: int = 0
+    looked_for: str = ""
+    affirmative: str | None = None
 
     @property
     def label(self) -> str:
@@ -59,20 +63,26 @@ class ClozeSet:
         return fingerprint(self.items["contrast"].to_list())
 
 
-def read_cloze_set(name: str, *, sample: int | None = None, seed: int = 0) -> ClozeSet:
+def read_cloze_set(
+    name: str, *, sample: int | None = None, seed: int = 0, affirmative: str | None = None
+) -> ClozeSet:
     """A dataset by its name, a cloze file, or the folder of an extension.
 
-    sample: only this many items of each suite.
+    sample: only this many items of each suite. affirmative: the condition of a file whose targets are looked
+    for; by default those of all conditions are.
 
     Raises NotPossible if it has no cloze frames, BadInput naming the columns that a file lacks.
     """
     source = find_file(name)
     if Path(source).is_file() and is_table(source) and not is_document(Path(source)):
         refuse_other_columns(read_table(Path(source)).columns, Path(source))
-    data = read_dataset(source, rule=None if Path(source).suffix else "cloze")
+    of_file = bool(Path(source).suffix)
+    data = read_dataset(
+        source, rule=None if of_file else "cloze", affirmative=affirmative if of_file else None
+    )
     if data.rule != "cloze":
         raise NotPossible(f"'{name}' has no cloze frames; `felicity data show {name}` lists its rules.")
-    wanted = set(data.targets) | set(data.change)
+    wanted = {*data.targets, *data.change}
     rows = (
         sample_items(data.items, sample, seed=seed)
         .filter(pl.col("condition").is_in(list(wanted)))
@@ -94,6 +104,8 @@ def read_cloze_set(name: str, *, sample: int | None = None, seed: int = 0) -> Cl
         written_by=writer or UNKNOWN_WRITER,
         sample=sample,
         seed=seed,
+        looked_for=describe_targets(data),
+        affirmative=affirmative if of_file else None,
     )
 
 
@@ -138,6 +150,41 @@ def find_extensions(names: Sequence[str], given: Sequence[str] = ()) -> list[tup
             raise BadInput(f"--against {text} is not SMALL:LARGE with two of the datasets.")
         found.append((small, large))
     return list(dict.fromkeys(found))
+
+
+def read_cloze_sets(
+    names: Sequence[str],
+    *,
+    against: Sequence[str] = (),
+    affirmative: str | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+) -> dict[str, ClozeSet]:
+    """Datasets by their labels, under the conditions of `read_cloze_set`.
+
+    Raises BadInput if two have the same label, if no file has the condition `affirmative`, or if a small set
+    and its extension would be judged by targets of different conditions.
+    """
+    read = [read_cloze_set(name, sample=sample, seed=seed, affirmative=affirmative) for name in names]
+    sets = {data.label: data for data in read}
+    if len(sets) < len(names):
+        raise BadInput("Two datasets have the same name; rename a file, or leave one out.")
+    if affirmative is not None and not any(Path(find_file(name)).suffix for name in names):
+        raise BadInput(
+            "--affirmative is for cloze files; the datasets named here say it themselves; omit it."
+        )
+    for small, large in find_extensions(list(sets), against):
+        if _takes_all(sets[small]) != _takes_all(sets[large]):
+            raise BadInput(
+                f"{small} has the {sets[small].looked_for}, {large} the {sets[large].looked_for}; these are "
+                "not comparable: name the condition of the file with --affirmative."
+            )
+    return sets
+
+
+def _takes_all(data: ClozeSet) -> bool:
+    """Whether both members of a pair have a target that is looked for."""
+    return set(data.change) <= set(data.targets)
 
 
 def wrote_items(data: ClozeSet, *, name: str, spec: str) -> bool:

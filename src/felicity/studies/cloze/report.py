@@ -90,18 +90,18 @@ def _accuracy(study: ClozeStudy) -> Extra:
     ]
     figure = Figure(
         name="top5",
-        title="Top-5 accuracy",
-        subtitle="on affirmatives and on roles, with 95% intervals",
-        label=f"Top-5 accuracy of {len(study.models)} models on {len(study.datasets)} datasets; the table "
+        title="Top-5 hit rate",
+        subtitle="with 95% intervals",
+        label=f"Top-5 hit rate of {len(study.models)} models on {len(study.datasets)} datasets; the table "
         f"has the numbers.",
         chart=partial(chart_accuracy, bars, chance=None, noun="frames"),
     )
     return Extra(
         name="accuracy",
-        title="Accuracy and sensitivity",
-        lede="The share of frames, in percent, whose target is among a model's k likeliest words: "
-        "affirmatives of "
-        "negation sets, all frames of role sets. Sensitivity is the share of pairs whose likeliest word "
+        title="Hit rate and sensitivity",
+        lede="The share of frames, in percent, whose target is among a model's k likeliest words. "
+        + "; ".join(f"{name}: {data.looked_for}" for name, data in study.sets.items() if data.looked_for)
+        + ". Sensitivity is the share of pairs whose likeliest word "
         "changes, right or wrong. 95% intervals are exact, and take frames for independent; frames that "
         "share a target are not, so the intervals of the large sets are too narrow.",
         figures=(figure,),

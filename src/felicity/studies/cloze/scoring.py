@@ -42,9 +42,11 @@ def answer_frames(
     there when the model and the frames are the same.
     """
     path, note = folder / ANSWERED, folder / NOTE
-    told = {"model": lm.info.key, "frames": data.key, "contrasts": data.contrasts}
+    told = {"model": lm.info.key, "frames": data.key, "contrasts": data.contrasts, "targets": [*data.targets]}
     kept = _read_note(note)
-    if kept and {name: kept.get(name) for name in told} == told and _is_unchanged(path, kept):
+    # Earlier notes do not say whose targets the run was judged by.
+    same = kept is not None and {"targets": told["targets"]} | kept == told | {"digest": kept.get("digest")}
+    if kept and same and _is_unchanged(path, kept):
         return parse_parquet(read_bytes(path), path)
     source = find_file(data.name)
     rule = None if Path(source).suffix else "cloze"
@@ -52,6 +54,7 @@ def answer_frames(
         source,
         lm,
         rule=rule,
+        affirmative=data.affirmative,
         out=folder,
         sample=data.sample,
         seed=data.seed,

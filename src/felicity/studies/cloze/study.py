@@ -6,7 +6,6 @@ from pathlib import Path
 
 import polars as pl
 
-from felicity.core.errors import BadInput
 from felicity.core.files import read_frame
 from felicity.core.progress import Progress, rename_step
 from felicity.run import Model, name_models, read_study, write_sheets, write_study
@@ -18,7 +17,7 @@ from felicity.studies.cloze.analysis import (
     rate_humans,
     tabulate_accuracy,
 )
-from felicity.studies.cloze.plan import find_extensions, read_cloze_set, wrote_items
+from felicity.studies.cloze.plan import find_extensions, read_cloze_set, read_cloze_sets, wrote_items
 from felicity.studies.cloze.scoring import ANSWERED, NOTE, answer_frames, read_answers
 from felicity.studies.cloze.size_comparison import compare_accuracies, compare_sizes, fit_regressions
 from felicity.studies.replay import read_published
@@ -77,6 +76,7 @@ def study_cloze(
     against: Sequence[str] = (),
     figures: Sequence[str] = ("top1", "top5", "sensitivity"),
     human: Path | None = None,
+    affirmative: str | None = None,
     sample: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -85,14 +85,12 @@ def study_cloze(
 
     `models` are opened one after another. `against` adds pairs of a small set and its extension, written
     SMALL:LARGE. `human` is a table of people's answers: dataset, item, condition, annotator, answer.
-    `sample` takes only this many items of each suite; people's answers are then still those to all items.
+    `affirmative` is the condition of files whose targets are looked for, by default all. `sample` takes only
+    this many items of each suite; people's answers are then still those to all items.
 
     Raises BadInput if a dataset or model is named twice.
     """
-    read = [read_cloze_set(name, sample=sample, seed=seed) for name in datasets]
-    sets = {data.label: data for data in read}
-    if len(sets) < len(datasets):
-        raise BadInput("Two datasets have the same name; rename a file, or leave one out.")
+    sets = read_cloze_sets(datasets, against=against, affirmative=affirmative, sample=sample, seed=seed)
     answers: dict[tuple[str, str], pl.DataFrame] = {}
     warnings: list[str] = []
     for name, open_one in name_models(models, short=True).items():
@@ -116,6 +114,7 @@ def study_cloze(
         against=list(against),
         figures=list(figures),
         human=str(human) if human else None,
+        affirmative=affirmative,
         sample=sample,
         seed=seed,
         runs=[{"dataset": label, "model": model} for label, model in answers],
@@ -134,8 +133,13 @@ def read_again(folder: Path, *, check: bool = True) -> ClozeStudy:
     record = read_study(folder, check=check).record
     # Earlier versions took no sample.
     sample, seed = record.get("sample"), record.get("seed", 0)
-    read = [read_cloze_set(name, sample=sample, seed=seed) for name in record["datasets"]]
-    sets = {data.label: data for data in read}
+    sets = read_cloze_sets(
+        record["datasets"],
+        against=record["against"],
+        affirmative=record.get("affirmative"),
+        sample=sample,
+        seed=seed,
+    )
     answers = {
         (run["dataset"], run["model"]): read_answers(
             sets[run["dataset"]], folder / "runs" / f"{run['dataset']}-{run['model']}"
@@ -227,7 +231,10 @@ def _select_published(sets: Sets) -> pl.DataFrame:
 
 def _whole(sets: Sets) -> Sets:
     """The datasets without their sampling."""
-    return {label: read_cloze_set(data.name) if data.sample else data for label, data in sets.items()}
+    return {
+        label: read_cloze_set(data.name, affirmative=data.affirmative) if data.sample else data
+        for label, data in sets.items()
+    }
 
 
 def _read_human(path: Path) -> pl.DataFrame:
