@@ -110,6 +110,27 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class Verifiable(Protocol):
+    """An engine that can check that what it computes with is still what `info` identifies."""
+
+    def refuse_changed(self) -> None:
+        """Called after a computation, before its result is stored or returned.
+
+        Raises FelicityError if the model is another one by now.
+        """
+        ...
+
+
+def refuse_changed(engine: object) -> None:
+    """Check that an engine still computes with the model of its key, if it can tell.
+
+    Raises FelicityError.
+    """
+    if isinstance(engine, Verifiable):
+        engine.refuse_changed()
+
+
+@runtime_checkable
 class Filler(Protocol):
     """An engine that can put words into a blank, written `___`."""
 

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import polars as pl
 
-from felicity.core.engine import NO_EXTRAS, Engine, EngineInfo, Filler, Generator, Sampling, TokenExtras
+from felicity.core.engine import (
+    NO_EXTRAS,
+    Engine,
+    EngineInfo,
+    Filler,
+    Generator,
+    Sampling,
+    TokenExtras,
+    refuse_changed,
+)
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.progress import Progress, no_progress
@@ -229,7 +238,7 @@ class Model:
         filler, texts = self._filler(), as_list(frames, "frame")
         for text in texts:
             parse_frame(text)
-        return filler.fill(texts, k=k)
+        return self._verified(filler.fill(texts, k=k))
 
     def score_candidates(
         self, frames: str | Sequence[str], candidates: Sequence[str] | Sequence[Sequence[str]]
@@ -251,7 +260,7 @@ class Model:
             words = [[word for part in words for word in part]] * len(frames)
         if len(words) != len(frames):
             raise BadInput(f"There are {len(frames)} frames but {len(words)} lists of candidates.")
-        return filler.score_candidates(frames, words)
+        return self._verified(filler.score_candidates(frames, words))
 
     def generate(
         self,
@@ -287,7 +296,7 @@ class Model:
             whole=whole,
             beams=beams,
         )
-        return self._generator().generate(as_list(prompts, "prompt"), sampling=sampling)
+        return self._verified(self._generator().generate(as_list(prompts, "prompt"), sampling=sampling))
 
     def generate_all(
         self, prompts: Sequence[str], *, sampling: Sampling, progress: Progress | None = None
@@ -310,7 +319,7 @@ class Model:
                 "use --boundary plain."
             )
         extras.check_top(self.info.vocabulary)
-        scored = pl.concat(list(self.engine.score(prompts, extras=extras)))
+        scored = self._verified(pl.concat(list(self.engine.score(prompts, extras=extras))))
         return prompts.select("request").join(scored, on="request", maintain_order="left")
 
     def score_all(
@@ -330,6 +339,14 @@ class Model:
     def fill_all(self, frames: Sequence[str], *, k: int, progress: Progress | None = None) -> int:
         """Fill the frames that are not in the cache; returns how many frames were filled."""
         return fill_missing(self._filler(), self.store, frames, k=k, progress=progress or no_progress)
+
+    def _verified(self, computed: pl.DataFrame) -> pl.DataFrame:
+        """What was just computed, if the model is still that of the key.
+
+        Raises FelicityError.
+        """
+        refuse_changed(self.engine)
+        return computed
 
     def _generator(self) -> Generator:
         if not isinstance(self.engine, Generator) or "generate" not in self.info.can:
@@ -384,11 +401,18 @@ def open_model(
         return pool_engine(engine, spec, policy=chosen, compute=compute, workers=workers)
 
     def open_in(dtype: str) -> Model:
-        return Model(open_one(replace(compute, dtype=dtype)), spec=spec, cache=cache)
+        again = open_one(replace(compute, dtype=dtype))
+        if (again.info.weights, again.info.tokenizer) != (engine.info.weights, engine.info.tokenizer):
+            raise BadInput(
+                f"The files of '{engine.info.name}' were changed while it was in use; run the command again "
+                "when no program writes to them."
+            )
+        return Model(again, spec=spec, cache=cache)
 
     auto = choice.asked == "auto"
+    engine = open_one(compute, progress)
     return Model(
-        open_one(compute, progress),
+        engine,
         spec=spec,
         cache=cache,
         open_exact=None if compute.dtype == EXACT else partial(open_in, EXACT),

@@ -18,7 +18,16 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.engine import NO_EXTRAS, Engine, EngineInfo, Filler, Generator, Sampling, TokenExtras
+from felicity.core.engine import (
+    NO_EXTRAS,
+    Engine,
+    EngineInfo,
+    Filler,
+    Generator,
+    Sampling,
+    TokenExtras,
+    refuse_changed,
+)
 from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.core.policy import Policy
 from felicity.engines import open_engine
@@ -267,6 +276,7 @@ class Worker:
                     f"'{engine.info.name}'; make them the same on every machine."
                 )
             frames = list(engine.score(shard, done=done, extras=extras))
+            refuse_changed(engine)
         except FelicityError as error:
             return "failed", str(error)
         return "scored", (frames, engine.info.notes)
@@ -289,6 +299,13 @@ class PoolEngine:
         """What the model is; once it has scored, also the workers' scheduler and number."""
         info = self._engine.info
         return replace(info, notes=info.notes | self._notes)
+
+    def refuse_changed(self) -> None:
+        """Check the engine of this process; workers check their own.
+
+        Raises FelicityError.
+        """
+        refuse_changed(self._engine)
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
         """One row of ENCODINGS per prompt, from the tokenizer alone."""

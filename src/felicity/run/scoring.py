@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import polars as pl
 
-from felicity.core.engine import Engine, Filler, Generator, Sampling
+from felicity.core.engine import Engine, Filler, Generator, Sampling, refuse_changed
 from felicity.core.progress import Progress, loading, no_progress
 from felicity.run.store import DamagedRows, ScoreStore, continuation_keys, frame_keys, prompt_keys
 
@@ -48,6 +48,7 @@ def score_missing(
     scored = 0
     for tokens in engine.score(pending, done=done):
         requests = tokens["request"].to_list()
+        refuse_changed(engine)
         store.add([key_of[request] for request in requests], tokens)
         scored += len(requests)
         finished += sum(request not in done for request in requests)
@@ -71,7 +72,9 @@ def fill_missing(
         fresh = sum(key not in known for key in part_keys)
         if not fresh:
             continue
-        store.add_fillers(part_keys, part, engine.fill(part, k=k))
+        fillers = engine.fill(part, k=k)
+        refuse_changed(engine)
+        store.add_fillers(part_keys, part, fillers)
         filled += len(part)
         finished += fresh
         progress(FILLING, finished, len(frames))
@@ -96,7 +99,9 @@ def continue_missing(
     for begin in range(0, len(fresh), BATCH_PROMPTS):
         part = fresh[begin : begin + BATCH_PROMPTS]
         texts = [prompt for _, prompt in part]
-        store.add_continuations([key for key, _ in part], texts, engine.generate(texts, sampling=sampling))
+        written = engine.generate(texts, sampling=sampling)
+        refuse_changed(engine)
+        store.add_continuations([key for key, _ in part], texts, written)
         finished += len(part)
         progress(CONTINUING, finished, len(unique))
     asked = continuation_keys(prompts, sampling)

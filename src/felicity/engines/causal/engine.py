@@ -87,9 +87,7 @@ class CausalEngine:
     @cached_property
     def model(self) -> Any:
         """The model in evaluation mode."""
-        return load_weights(
-            self._source.folder, "AutoModelForCausalLM", name=self._source.name, compute=self._compute
-        )
+        return load_weights(self._source, "AutoModelForCausalLM", compute=self._compute)
 
     @cached_property
     def check(self) -> Check:
@@ -126,7 +124,10 @@ class CausalEngine:
             return self.model
         if self._llama is None:
             raise ValueError("this model needs transformers")
-        return load_llama(self._source.folder, self._llama, name=self._source.name, dtype=self._compute.dtype)
+        with self._source.files.reading():
+            return load_llama(
+                self._source.folder, self._llama, name=self._source.name, dtype=self._compute.dtype
+            )
 
     @cached_property
     def _llama(self) -> Config | None:
@@ -180,6 +181,13 @@ class CausalEngine:
         rope = [config.get(name) for name in ("rope_parameters", "rope_scaling")]
         turned = any(kind in str(part) for part in rope for kind in LENGTH_DEPENDENT_ROPE)
         return 2 if turned or self._description.model_type in BATCH_DEPENDENT else 1
+
+    def refuse_changed(self) -> None:
+        """Check that the files are still those of `info`.
+
+        Raises BadInput.
+        """
+        self._source.files.refuse_changed()
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
         """One row of ENCODINGS per prompt, from the tokenizer alone."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from felicity.core.errors import BadInput
 from felicity.engines.runtime import choose_linear, prepare_processor, refuse_broken_weights
-from felicity.engines.sources import read_config
+from felicity.engines.sources import load_private_tensors, read_config
 
 ARCHITECTURE, MODEL_TYPE = "LlamaForCausalLM", "llama"
 # Parameters up to which a model is computed here: the check on loading has two copies of it in memory, and
@@ -124,19 +124,16 @@ def _read_fields(given: Mapping[str, Any], folder: Path) -> Config | None:
 
 
 def load_llama(folder: Path, config: Config, *, name: str, dtype: str) -> "Llama":
-    """The model in a folder; weights that are stored in this dtype are mapped into memory, not copied.
+    """The model in a folder.
 
     Raises BadInput if the file is damaged or lacks a weight, NotPossible if a weight is not a number.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
     prepare_processor()
     try:
-        weights = load_file(folder / FILE)
+        weights = load_private_tensors(folder / FILE)
         refuse_broken_weights(weights.items(), name)
         return Llama(config, weights, dtype=dtype)
-    except (OSError, KeyError, RuntimeError, SafetensorError) as error:
+    except (OSError, KeyError, RuntimeError) as error:
         raise BadInput(f"Cannot load the weights of '{name}': {error}") from error
 
 
@@ -161,7 +158,7 @@ class Llama:
         rows, width = output.shape
         self._head = torch.nn.Linear(width, rows, bias=False, device="meta")
         self._head.weight = torch.nn.Parameter(output.to(self.dtype), requires_grad=False)
-        # As they are in the file, so that they take no memory of their own if they are stored in float32.
+        # As they are in the file: a weight that is used in its own type takes no further memory.
         self._stored_layers = stored if self.half else []
         self._stored_output: Any = output if self.half else None
         self._states: Any = None

@@ -8,6 +8,7 @@ import numpy as np
 
 from felicity.core.errors import FelicityError
 from felicity.core.memo import recall, remember
+from felicity.core.watched import ChangedFile
 from felicity.engines.causal.forward import TreeModel, score_trie
 from felicity.engines.causal.trie import Shape
 from felicity.engines.runtime import TokenScorer, limit_batch_tokens, plan_batches, score_batch
@@ -146,6 +147,8 @@ def _check_own(
     try:
         tree = TreeModel.wrap(load_own())
         found = _score_tree(tree, encoded)
+    except ChangedFile:
+        raise
     except (*REFUSALS, FelicityError):
         # transformers has loaded the model, and may know an arrangement of weights that felicity does not.
         return None

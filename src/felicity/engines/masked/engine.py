@@ -92,9 +92,7 @@ class ClozeEngine:
     @cached_property
     def masked_scorer(self) -> MaskedScorer:
         """The model with its mask and padding tokens; loads it."""
-        model = load_weights(
-            self._source.folder, self._family.auto, name=self._source.name, compute=self._compute
-        )
+        model = load_weights(self._source, self._family.auto, compute=self._compute)
         tokenizer = self.encoder.tokenizer
         return MaskedScorer(
             predictor=self._family.predictor(model),
@@ -116,6 +114,13 @@ class ClozeEngine:
             can=("score", "more", "fill"),
             dtype=self._compute.dtype,
         )
+
+    def refuse_changed(self) -> None:
+        """Check that the files are still those of `info`.
+
+        Raises BadInput.
+        """
+        self._source.files.refuse_changed()
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
         """One row of ENCODINGS per prompt, from the tokenizer alone."""

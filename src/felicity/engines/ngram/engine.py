@@ -21,7 +21,7 @@ from felicity.engines.runtime import (
     refuse_nonfinite,
     refuse_word_model_options,
 )
-from felicity.engines.sources import ModelDescription, ModelSource, cached_digest
+from felicity.engines.sources import ModelDescription, ModelSource
 from felicity.engines.tokenizing import Encoded, Encoder
 from felicity.engines.words import (
     UNKNOWN,
@@ -60,12 +60,14 @@ class NgramEngine:
     def model(self) -> NgramModel | KenlmModel:
         """The model in memory, or KenLM's model."""
         path = self._source.folder
-        return KenlmModel(path) if is_kenlm(path) else read_arpa(path)
+        with self._source.files.reading():
+            return KenlmModel.load(path) if is_kenlm(path) else read_arpa(path)
 
     @cached_property
     def encoder(self) -> Encoder:
         """The words of the model under the policy."""
-        tokenizer = load_ngram_tokenizer(self._source.folder)
+        with self._source.files.reading():
+            tokenizer = load_ngram_tokenizer(self._source.folder)
         if isinstance(tokenizer.vocabulary, KenlmModel):
             self.model = tokenizer.vocabulary
         return build_word_encoder(tokenizer, self._policy, name=self._source.name)
@@ -73,8 +75,8 @@ class NgramEngine:
     @cached_property
     def info(self) -> EngineInfo:
         """What the model is and its settings."""
-        digest = cached_digest(self._source.folder)
-        return describe_word_model(
+        digest = self._source.files.digest(self._source.folder)
+        info = describe_word_model(
             self.encoder,
             name=self._source.name,
             family="ngram",
@@ -86,6 +88,15 @@ class NgramEngine:
             can=("score", "more", *(() if is_kenlm(self._source.folder) else ("fill", "generate"))),
             notes=self._source.details | {"words": self.encoder.tokenizer.splitting},
         )
+        self._source.files.confirm()
+        return info
+
+    def refuse_changed(self) -> None:
+        """Check that the file is still that of `info`.
+
+        Raises BadInput.
+        """
+        self._source.files.refuse_changed()
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
         """One row of ENCODINGS per prompt, from the vocabulary alone."""
@@ -157,7 +168,7 @@ def load_ngram_tokenizer(path: Path) -> WordTokenizer:
     Raises BadInput if the file is damaged, NotPossible if KenLM is needed and not installed.
     """
     if is_kenlm(path):
-        return WordTokenizer(KenlmModel(path), splitting="vocabulary")
+        return WordTokenizer(KenlmModel.load(path), splitting="vocabulary")
     header, words = read_header(path)
     return WordTokenizer(WordList(words), splitting=header.splitting, lower=header.lower)
 

@@ -1,7 +1,6 @@
 """KenLM's binary files, read through the package `kenlm` (pip install 'felicity[ngram]')."""
 
 import struct
-from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,32 +28,38 @@ def read_counts(path: Path) -> tuple[int, ...]:
 
 
 class KenlmModel:
-    """A model and its vocabulary; KenLM can look up a word but not list all words."""
+    """A model and its vocabulary; KenLM can look up a word but not list all words.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._size = read_counts(path)[0]
+    model: the file as loaded by the package `kenlm`. size: how many words it has.
+    """
+
+    def __init__(self, model: Any, size: int) -> None:
+        self.model = model
+        self._size = size
         self._words: list[str] = []
         self._ids: dict[str, int | None] = {}
 
-    @cached_property
-    def model(self) -> Any:
-        """The file as loaded by the package `kenlm`.
+    @classmethod
+    def load(cls, path: Path) -> "KenlmModel":
+        """The model in a file.
 
         Raises NotPossible if the package is missing, BadInput if the file is damaged.
         """
+        size = read_counts(path)[0]
         try:
             import kenlm
         except ImportError as error:
             raise NotPossible(
-                f"{self._path} is a KenLM binary and needs the package kenlm: pip install 'felicity[ngram]'."
+                f"{path} is a KenLM binary and needs the package kenlm: pip install 'felicity[ngram]'."
             ) from error
         settings = kenlm.Config()
         settings.show_progress = False
+        # KenLM would map the file into memory, where a program that writes to it changes the model.
+        settings.load_method = kenlm.LoadMethod.READ
         try:
-            return kenlm.Model(str(self._path), settings)
+            return cls(kenlm.Model(str(path), settings), size)
         except (OSError, RuntimeError) as error:
-            raise BadInput(f"KenLM cannot read {self._path}; download or build it again.") from error
+            raise BadInput(f"KenLM cannot read {path}; download or build it again.") from error
 
     def find(self, word: str) -> int | None:
         """An id for a word that the model knows."""

@@ -138,15 +138,15 @@ class BackendTokenizer:
         return [self.backend_tokenizer.id_to_token(int(number)) for number in ids]
 
 
-def recall_tokenizer(folder: Path, whole: Callable[[], Any]) -> BackendTokenizer | None:
-    """The tokenizer in `folder` if it was remembered under these versions, else None."""
-    fact = recall(KIND, _key(folder))
+def recall_tokenizer(key: dict[str, Any], whole: Callable[[], Any]) -> BackendTokenizer | None:
+    """The tokenizer that was remembered under this key, else None."""
+    fact = recall(KIND, key)
     if fact is None or not {"backend", "named"} <= fact.keys():
         return None
     return _build(fact, whole)
 
 
-def remember_tokenizer(folder: Path, tokenizer: Any) -> None:
+def remember_tokenizer(key: dict[str, Any], tokenizer: Any) -> None:
     """Keep the backend of a tokenizer that transformers has loaded, if it is all that cuts a text."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if not getattr(tokenizer, "is_fast", False) or backend is None:
@@ -155,7 +155,7 @@ def remember_tokenizer(folder: Path, tokenizer: Any) -> None:
     fact = {"backend": backend.to_str(), "named": named}
     alone = _build(fact, lambda: tokenizer)
     if alone is not None and all(_cut(alone, itself) == _cut(tokenizer, itself) for itself in (True, False)):
-        remember(KIND, _key(folder), fact)
+        remember(KIND, key, fact)
 
 
 def _cut(tokenizer: Any, itself: bool) -> list[Any]:
@@ -182,12 +182,12 @@ def _build(fact: dict[str, Any], whole: Callable[[], Any]) -> BackendTokenizer |
     return BackendTokenizer(backend, fact["named"], whole)
 
 
-def _key(folder: Path) -> dict[str, Any]:
+def identify_tokenizer(folder: Path, digest: Callable[[Path], str]) -> dict[str, Any]:
     """What decides how transformers sets a tokenizer up: its files, the kind of model, the versions."""
     config = folder / "config.json"
     kind = str(read_object(config).get("model_type")) if config.is_file() else ""
     return {
-        "files": fingerprint_tokenizer(folder),
+        "files": fingerprint_tokenizer(folder, digest),
         "model_type": kind,
         "versions": versions("transformers", "tokenizers", "felicity"),
     }

@@ -15,9 +15,22 @@ from felicity.core.engine import EngineInfo
 from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
-from felicity.engines.runtime.backend_tokenizer import recall_tokenizer, remember_tokenizer
+from felicity.core.watched import WatchedFiles
+from felicity.engines.runtime.backend_tokenizer import (
+    identify_tokenizer,
+    recall_tokenizer,
+    remember_tokenizer,
+)
 from felicity.engines.runtime.devices import Compute, choose_device, prepare_processor
-from felicity.engines.sources import ModelDescription, ModelSource, fingerprint_tokenizer, fingerprint_weights
+from felicity.engines.sources import (
+    ModelDescription,
+    ModelSource,
+    cached_digest,
+    fingerprint_tokenizer,
+    fingerprint_weights,
+    reading_privately,
+    tokenizer_files,
+)
 from felicity.engines.tokenizing import Encoded
 
 # Nats by which a sentence's sum may change with its batch. A property test checks the value for float32; in
@@ -62,37 +75,44 @@ def quiet_transformers(name: str, part: str) -> Iterator[None]:
 
 
 def load_tokenizer(folder: Path, *, name: str) -> Any:
-    """The tokenizer in `folder`; without transformers if that has loaded it before."""
-    whole = partial(_load_whole_tokenizer, folder, name)
-    known = recall_tokenizer(folder, whole)
+    """The tokenizer in `folder`; without transformers if that has loaded it before.
+
+    Raises BadInput if its files change meanwhile.
+    """
+    files = WatchedFiles(partial(tokenizer_files, folder), digest=cached_digest)
+    key = identify_tokenizer(folder, files.digest)
+    whole = partial(_load_whole_tokenizer, folder, name, files)
+    known = recall_tokenizer(key, whole)
     if known is not None:
         return known
     tokenizer = whole()
-    remember_tokenizer(folder, tokenizer)
+    remember_tokenizer(key, tokenizer)
     return tokenizer
 
 
-def _load_whole_tokenizer(folder: Path, name: str) -> Any:
+def _load_whole_tokenizer(folder: Path, name: str, files: WatchedFiles) -> Any:
     from transformers import AutoTokenizer
 
-    with quiet_transformers(name, "tokenizer"):
+    with files.reading(), quiet_transformers(name, "tokenizer"):
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
 
 
-def load_weights(folder: Path, auto: str, *, name: str, compute: Compute) -> Any:
-    """The model in `folder`, loaded by the Auto class named `auto`, in evaluation mode.
+def load_weights(source: ModelSource, auto: str, *, compute: Compute) -> Any:
+    """The model, loaded by the Auto class named `auto`, in evaluation mode.
 
     With a `device_map`, transformers distributes it over the devices.
 
-    Raises NotPossible if weights are missing from the files and would be random.
+    Raises NotPossible if weights are missing from the files and would be random, BadInput if a file has
+    changed since the model was opened.
     """
     import torch
     import transformers
 
     prepare_processor()
-    with quiet_transformers(name, "weights"):
+    name = source.name
+    with source.files.reading(), quiet_transformers(name, "weights"), reading_privately():
         model, report = getattr(transformers, auto).from_pretrained(
-            folder,
+            source.folder,
             dtype=getattr(torch, compute.dtype),
             device_map=compute.device_map,
             local_files_only=True,
@@ -146,13 +166,19 @@ def build_info(
     dtype: str,
     scoring: int = 1,
 ) -> EngineInfo:
-    """What is known about the model in a folder without loading its weights."""
+    """What is known about the model in a folder without loading its weights.
+
+    Raises BadInput if a file has changed since the model was opened.
+    """
+    weights = fingerprint_weights(source.folder, source.files.digest)
+    tokens = fingerprint_tokenizer(source.folder, source.files.digest)
+    source.files.confirm()
     return EngineInfo(
         name=source.name,
         family=family,
         kind=kind,
-        weights=fingerprint_weights(source.folder),
-        tokenizer=fingerprint_tokenizer(source.folder),
+        weights=weights,
+        tokenizer=tokens,
         policy=policy.as_dict(),
         dtype=dtype,
         parameters=description.parameters,

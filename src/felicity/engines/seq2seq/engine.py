@@ -32,7 +32,14 @@ from felicity.engines.runtime import (
 )
 from felicity.engines.seq2seq.fill import fill_gaps, score_gaps
 from felicity.engines.seq2seq.forward import Layout, Seq2SeqPredictor, Sources, build_jobs, encode_sources
-from felicity.engines.sources import ModelDescription, ModelSource, read_config, read_object, weight_files
+from felicity.engines.sources import (
+    ModelDescription,
+    ModelSource,
+    PrivateTensors,
+    read_config,
+    read_object,
+    weight_files,
+)
 from felicity.engines.tokenizing import Encoded, Encoder, find_word_begins
 
 HEAD = "lm_head.weight"
@@ -62,13 +69,12 @@ def refuse_changed_head(model: Any, folder: Path, *, name: str) -> None:
     Raises NotPossible.
     """
     import torch
-    from safetensors import safe_open
 
     head = getattr(model, "lm_head", None)
     for file in weight_files(folder):
         if head is None or file.suffix != ".safetensors":
             continue
-        with safe_open(file, framework="pt") as tensors:
+        with PrivateTensors(file) as tensors:
             if HEAD not in tensors.keys():  # noqa: SIM118 - not a mapping
                 continue
             kept = tensors.get_tensor(HEAD).to(head.weight.dtype)
@@ -128,11 +134,10 @@ class Seq2SeqEngine:
     @cached_property
     def model(self) -> Any:
         """The model in evaluation mode."""
-        model = load_weights(
-            self._source.folder, "AutoModelForSeq2SeqLM", name=self._source.name, compute=self._compute
-        )
-        refuse_changed_head(model, self._source.folder, name=self._source.name)
-        return model
+        with self._source.files.reading():
+            model = load_weights(self._source, "AutoModelForSeq2SeqLM", compute=self._compute)
+            refuse_changed_head(model, self._source.folder, name=self._source.name)
+            return model
 
     @cached_property
     def predictor(self) -> Seq2SeqPredictor:
@@ -152,6 +157,13 @@ class Seq2SeqEngine:
             can=("score", "more", *(("fill",) if self.layout.gap is not None else ()), "generate"),
             dtype=self._compute.dtype,
         )
+
+    def refuse_changed(self) -> None:
+        """Check that the files are still those of `info`.
+
+        Raises BadInput.
+        """
+        self._source.files.refuse_changed()
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
         """One row of ENCODINGS per prompt, from the tokenizer alone."""

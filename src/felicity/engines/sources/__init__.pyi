@@ -6,7 +6,11 @@ from .folders import fingerprint_weights as fingerprint_weights
 from .folders import read_config as read_config
 from .folders import read_object as read_object
 from .folders import read_tensors as read_tensors
+from .folders import tokenizer_files as tokenizer_files
 from .folders import weight_files as weight_files
+from .private_tensors import PrivateTensors as PrivateTensors
+from .private_tensors import load_private_tensors as load_private_tensors
+from .private_tensors import reading_privately as reading_privately
 from .resolve import ModelSource as ModelSource
 from .resolve import list_models as list_models
 from .resolve import resolve_source as resolve_source

@@ -7,6 +7,7 @@ has changed is read again.
 import json
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from felicity.core.errors import BadInput, FelicityError
 from felicity.core.files import cache_folder, read_text, replacing
 from felicity.core.ids import fingerprint, hash_file
+from felicity.core.watched import RESOLUTION_SECONDS
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 VOCABULARIES = (
@@ -36,10 +38,12 @@ TOKENIZER_EXTRAS = (
 # These work on bytes or characters and need no vocabulary.
 BARE_TOKENIZERS = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 # A file changed twice within the clock's resolution would look unchanged, so younger digests are not cached.
-MIN_AGE_SECONDS = 2.0
+MIN_AGE_SECONDS = RESOLUTION_SECONDS
 # Parts of a configuration that only say where it came from.
 DIGEST = re.compile(r"[0-9a-f]{64}")
 PROVENANCE = ("_name_or_path", "_commit_hash", "transformers_version")
+
+Digest = Callable[[Path], str]
 
 
 def check_folder(folder: Path) -> None:
@@ -84,6 +88,16 @@ def weight_files(folder: Path) -> list[Path]:
         if index.is_file():
             return [index, *_shards(index)]
     raise BadInput(f"{folder} has no weights: neither model.safetensors nor pytorch_model.bin nor shards.")
+
+
+def model_files(folder: Path) -> list[Path]:
+    """The files that decide a model's numbers.
+
+    Raises BadInput if weights or tokenizer are missing.
+    """
+    settings = [folder / name for name in ("config.json", "generation_config.json")]
+    present = [file for file in settings if file.is_file()]
+    return [*present, *weight_files(folder), *tokenizer_files(folder)]
 
 
 def tokenizer_files(folder: Path) -> list[Path]:
@@ -144,21 +158,21 @@ def read_object(path: Path) -> dict[str, Any]:
     return content
 
 
-def fingerprint_weights(folder: Path) -> str:
-    """Digest of the weights and the configuration they are run with.
+def fingerprint_weights(folder: Path, digest: Digest | None = None) -> str:
+    """Digest of the weights and the configuration they are run with; `digest` gives that of a file.
 
     Raises BadInput if the folder has no weights.
     """
     config = {name: value for name, value in read_config(folder).items() if name not in PROVENANCE}
-    return fingerprint([config, *_digests(weight_files(folder))])
+    return fingerprint([config, *_digests(weight_files(folder), digest)])
 
 
-def fingerprint_tokenizer(folder: Path) -> str:
-    """Digest of everything that decides how a text is tokenized.
+def fingerprint_tokenizer(folder: Path, digest: Digest | None = None) -> str:
+    """Digest of everything that decides how a text is tokenized; `digest` gives that of a file.
 
     Raises BadInput if the folder has no tokenizer.
     """
-    return fingerprint(_digests(tokenizer_files(folder)))
+    return fingerprint(_digests(tokenizer_files(folder), digest))
 
 
 def cached_digest(path: Path) -> str:
@@ -181,8 +195,9 @@ def cached_digest(path: Path) -> str:
     return digest
 
 
-def _digests(files: list[Path]) -> list[list[str]]:
-    return [[file.name, cached_digest(file)] for file in files]
+def _digests(files: list[Path], digest: Digest | None) -> list[list[str]]:
+    take = digest or cached_digest
+    return [[file.name, take(file)] for file in files]
 
 
 def _recall(memory: Path) -> str | None:

@@ -4,13 +4,15 @@ import re
 import shutil
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.progress import Progress, no_progress
+from felicity.core.watched import WatchedFiles
 from felicity.engines.sources import smollm2
-from felicity.engines.sources.folders import cached_digest, check_folder
+from felicity.engines.sources.folders import cached_digest, check_folder, model_files
 from felicity.engines.sources.gguf import RECIPE, check_gguf, convert_gguf, estimate_disk_space, read_gguf
 from felicity.engines.sources.hub import HubName, fetch_from_hub, find_on_disk, hub_models
 from felicity.engines.sources.model_cache import (
@@ -22,7 +24,7 @@ from felicity.engines.sources.model_cache import (
     refuse_damaged,
     verify_cached,
 )
-from felicity.engines.words import is_word_model, names_ngram, word_model_name
+from felicity.engines.words import is_word_model, names_ngram, word_model_files, word_model_name
 
 Origin = Literal["default", "folder", "hub", "gguf", "words"]
 
@@ -38,7 +40,7 @@ class ModelSource:
 
     name: short, usable as a file name. spec: what the user gave. folder: for n-gram models, the file.
     details: for the manifest: `source`, `sha256` and `notes` of a converted model, `commit` of a model from
-    the hub.
+    the hub. files: as they were when the model was opened.
     """
 
     name: str
@@ -46,6 +48,12 @@ class ModelSource:
     folder: Path
     origin: Origin
     details: dict[str, Any] = field(default_factory=dict)
+    files: WatchedFiles = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        find = word_model_files if self.origin == "words" else model_files
+        files = WatchedFiles(partial(find, self.folder), digest=cached_digest)
+        object.__setattr__(self, "files", files)
 
 
 def resolve_source(spec: str, *, download: bool = True, progress: Progress | None = None) -> ModelSource:

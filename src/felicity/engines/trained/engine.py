@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
 
 from felicity.core.engine import NO_EXTRAS, EngineInfo, Sampling, TokenExtras
 from felicity.core.errors import BadInput, FelicityError, NotPossible
@@ -35,15 +34,16 @@ from felicity.engines.runtime import (
     refuse_nonfinite,
     refuse_word_model_options,
 )
-from felicity.engines.sources import ModelDescription, ModelSource, cached_digest, read_tensors
+from felicity.engines.sources import ModelDescription, ModelSource, load_private_tensors, read_tensors
 from felicity.engines.tokenizing import Encoded, Encoder
-from felicity.engines.trained.folder import VOCABULARY, find_weights, read_record, read_words
+from felicity.engines.trained.folder import find_weights, read_record, read_words
 from felicity.engines.trained.networks import LstmModel, TdlmModel
 from felicity.engines.trained.settings import TrainingSettings
 from felicity.engines.trained.training import build_network
 from felicity.engines.trained.training_data import pad
 from felicity.engines.words import (
     UNKNOWN,
+    VOCABULARY,
     WordList,
     WordTokenizer,
     build_word_encoder,
@@ -140,23 +140,33 @@ class TrainedEngine:
     def model(self) -> Any:
         """The model in evaluation mode."""
         prepare_processor()
-        return load_trained(self._source.folder, device=choose_device(self._compute.device))
+        with self._source.files.reading():
+            return load_trained(self._source.folder, device=choose_device(self._compute.device))
 
     @cached_property
     def info(self) -> EngineInfo:
         """What the model is and its settings, without its weights."""
-        folder = self._source.folder
-        return describe_word_model(
+        folder, files = self._source.folder, self._source.files
+        info = describe_word_model(
             self.encoder,
             name=self._source.name,
             family=self.settings.family,
-            weights=cached_digest(find_weights(folder)),
-            vocabulary=cached_digest(folder / VOCABULARY),
+            weights=files.digest(find_weights(folder)),
+            vocabulary=files.digest(folder / VOCABULARY),
             parameters=self._description.parameters,
             noise=NOISE,
             can=("score", "more", "fill", "generate"),
             notes=self._source.details | self._notes(),
         )
+        files.confirm()
+        return info
+
+    def refuse_changed(self) -> None:
+        """Check that the files are still those of `info`.
+
+        Raises BadInput.
+        """
+        self._source.files.refuse_changed()
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
         """One row of ENCODINGS per prompt, from the vocabulary alone."""
@@ -264,8 +274,8 @@ def load_trained(folder: Path, *, device: str) -> LstmModel | TdlmModel:
     with torch.random.fork_rng(devices=[]):
         model = build_network(len(table), settings)
     try:
-        model.load_state_dict(load_file(path))
-    except (SafetensorError, OSError, RuntimeError, KeyError) as error:
+        model.load_state_dict(load_private_tensors(path))
+    except (BadInput, OSError, RuntimeError, KeyError) as error:
         raise BadInput(
             f"{path} is damaged or does not match its vocabulary; train the model again."
         ) from error

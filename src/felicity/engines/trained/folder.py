@@ -9,11 +9,9 @@ from felicity.core.errors import BadInput
 from felicity.core.files import disk_errors, read_text, replacing
 from felicity.engines.trained.settings import TrainingSettings
 from felicity.engines.trained.training_data import WordTable, read_table, write_table
-from felicity.engines.words import TRAINED
+from felicity.engines.words import TRAINED, VOCABULARY, WEIGHTS
 
 FORMAT = 1
-VOCABULARY = "vocabulary.tsv"
-WEIGHTS = "model.safetensors"
 HISTORY = "history.json"
 
 

@@ -18,7 +18,7 @@ from torch.nn.functional import cross_entropy
 
 from felicity.core.errors import BadInput, FelicityError
 from felicity.core.files import clear_leftovers, disk_errors, replacing
-from felicity.engines.trained.folder import HISTORY, WEIGHTS, TrainedRecord, prepare_folder, write_json
+from felicity.engines.trained.folder import HISTORY, TrainedRecord, prepare_folder, write_json
 from felicity.engines.trained.networks import LstmModel, TdlmModel
 from felicity.engines.trained.settings import TrainingSettings
 from felicity.engines.trained.training_data import (

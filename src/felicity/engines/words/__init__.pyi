@@ -2,6 +2,8 @@ from .corpus import BEGIN_ID as BEGIN_ID
 from .corpus import SPECIAL as SPECIAL
 from .corpus import TRAINED as TRAINED
 from .corpus import UNKNOWN_ID as UNKNOWN_ID
+from .corpus import VOCABULARY as VOCABULARY
+from .corpus import WEIGHTS as WEIGHTS
 from .corpus import WordCorpus as WordCorpus
 from .corpus import check_casing as check_casing
 from .corpus import check_splitting as check_splitting
@@ -12,6 +14,7 @@ from .corpus import mark_lines as mark_lines
 from .corpus import names_arpa as names_arpa
 from .corpus import names_ngram as names_ngram
 from .corpus import read_corpus as read_corpus
+from .corpus import word_model_files as word_model_files
 from .corpus import word_model_name as word_model_name
 from .tokenizer import BEGIN as BEGIN
 from .tokenizer import END as END

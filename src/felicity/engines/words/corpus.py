@@ -14,7 +14,7 @@ from felicity.core.policy import Casing
 from felicity.engines.words.tokenizer import BEGIN, END, UNKNOWN, WordSplitting, split_words
 
 TRAINING_SPLITTINGS = ("punctuation", "space")
-TRAINED = "trained.json"
+TRAINED, VOCABULARY, WEIGHTS = "trained.json", "vocabulary.tsv", "model.safetensors"
 ENDINGS = (".arpa", ".arpa.gz", ".klm", ".binlm", ".binary", ".bin")
 HEAD_LINES = 20
 KENLM_MAGIC = b"mmap lm http://kheafield.com/code format version"
@@ -65,6 +65,13 @@ def is_word_model(path: Path) -> bool:
     if path.is_dir():
         return (path / TRAINED).is_file()
     return names_arpa(path.name) or is_kenlm(path) or _begins_as_arpa(path)
+
+
+def word_model_files(path: Path) -> list[Path]:
+    """The files that decide the numbers of a word-level model."""
+    if not path.is_dir():
+        return [path]
+    return [file for name in (TRAINED, VOCABULARY, WEIGHTS) if (file := path / name).is_file()]
 
 
 def is_kenlm(path: Path) -> bool:
