@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 PRELOADED = [
@@ -55,6 +55,17 @@ class Attacked:
         process.join(LONGEST)
         assert process.exitcode == 0, (process.exitcode, self.said.read_text())
         return time.monotonic() - began
+
+    def disturb_after(self, seconds: float, disturb: Callable[[], None]) -> int:
+        """Run it, do something to what it uses after so long, and let it end; its exit code."""
+        process = self._start()
+        process.join(seconds)
+        disturb()
+        process.join(LONGEST)
+        text = self.said.read_text()
+        assert "Traceback" not in text, text
+        assert process.exitcode in (0, 2), (process.exitcode, text)
+        return process.exitcode
 
     def kill_after(self, seconds: float) -> bool:
         """Run it and kill it after so long; whether it was still running."""

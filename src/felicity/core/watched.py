@@ -26,9 +26,10 @@ class ChangedFile(BadInput):
     """A file that was changed while it was in use."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         super().__init__(
-            f"{path} was changed or removed while it was in use, and nothing computed since is stored; run the "
-            "command again when no program writes to it."
+            f"{path} was changed or removed while it was in use, and nothing computed since is stored; run "
+            "the command again when no program writes to it."
         )
 
 
@@ -38,10 +39,16 @@ class WatchedFiles:
     find: lists them; a file that is added or removed is a change as well. digest: of the content of a file.
     """
 
-    def __init__(self, find: Callable[[], Iterable[Path]], *, digest: Callable[[Path], str] = hash_file) -> None:
+    def __init__(
+        self, find: Callable[[], Iterable[Path]], *, digest: Callable[[Path], str] = hash_file
+    ) -> None:
         self._find = find
         self._take = digest
-        self._stamps = self._look()
+        try:
+            self._stamps = self._look()
+        except ChangedFile as missing:
+            reason = getattr(missing.__cause__, "strerror", None) or "it is not there"
+            raise BadInput(f"Cannot read {missing.path}: {reason.lower()}.") from missing
         self._digests: dict[Path, str] = {}
         # Files that were young when their digest was taken, so that their times prove nothing yet.
         self._young: set[Path] = set()
@@ -136,4 +143,3 @@ def is_young(stamp: Stamp) -> bool:
     """Whether a file was written so recently that a further change might leave its times as they are."""
     now = time.time()
     return any(abs(now - nanoseconds / 1e9) <= RESOLUTION_SECONDS for nanoseconds in stamp[-2:])
-

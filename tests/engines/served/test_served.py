@@ -25,6 +25,7 @@ from felicity.core.errors import BadInput, FelicityError, NotPossible, UnknownNa
 from felicity.core.policy import Policy
 from felicity.engines.served import completion as writing
 from felicity.engines.served.client import RateLimiter, scrub
+from felicity.engines.served.opening import FORCED_TOKENS
 from felicity.engines.served.probing import identify
 from felicity.engines.served.protocols import find_spans
 from felicity.engines.served.settings import CostEstimate, Serving, find_url, read_key
@@ -99,7 +100,8 @@ def test_what_fails_is_asked_again_and_nothing_is_lost_or_wrong(tiny_model: Path
 
         served.fault = fail_first
         found = lm.tokens(texts)
-        assert len(served.asked) - before == 2 * len(texts)
+        # Behind them a sentence of the probe, which confirms that it is the same model.
+        assert len(served.asked) - before == 2 * (len(texts) + 1)
     assert_same(found, open_model(str(tiny_model), cache=False).tokens(texts))
 
 
@@ -109,7 +111,7 @@ def test_a_server_that_asks_for_time_gets_it(tiny_model: Path) -> None:
         first = len(served.asked) + 1
         served.fault = lambda number: "429" if number == first else None
         lm.score("She saw herself.")
-        assert served.times[-1] - served.times[-2] >= 0.3  # what the server's Retry-After says
+        assert served.times[first] - served.times[first - 1] >= 0.3  # what the server's Retry-After says
 
 
 def test_faults_without_end_stop_the_run_and_the_same_command_goes_on(
@@ -119,16 +121,21 @@ def test_faults_without_end_stop_the_run_and_the_same_command_goes_on(
     pairs.write_text("good,bad\n" + "".join(f"The cats annoy {n}.,The cats annoys {n}.\n" for n in range(30)))
     with Served(tiny_model) as served:
         lm = reach(served, tokenizer=str(tiny_model), cache=True, concurrency=2, patience=0.2)
-        begun = len(served.asked)
-        served.fault = lambda number: "500" if number > begun + 40 else None
+        begun, probe = len(served.asked), [body["prompt"] for body in served.asked]
+
+        def fail(number: int) -> str | None:
+            return "500" if number > begun + 40 and served.asked[number - 1]["prompt"] not in probe else None
+
+        served.fault = fail
         with pytest.raises(FelicityError, match="status 500: .*the same command resumes from there"):
             evaluate(str(pairs), lm, out=tmp_path / "run")
         served.fault = None
         again = reach(served, tokenizer=str(tiny_model), cache=True)
         opened = len(served.asked)
         run = evaluate(str(pairs), again, out=tmp_path / "run")
-        # 60 texts, of which 40 were answered; those under way beside the failing one may be asked again.
-        assert 20 <= len(served.asked) - opened <= 22
+        # 60 texts, of which 40 were answered; those under way beside the failing one may be asked again, and
+        # a sentence of the probe confirms the model.
+        assert 21 <= len(served.asked) - opened <= 23
     whole = evaluate(str(pairs), open_model(str(tiny_model), cache=False))
     assert run["judgements"]["passed"].equals(whole["judgements"]["passed"])
     assert (run["scores"]["value"] - whole["scores"]["value"]).abs().max() < 1e-3  # of about ten tokens
@@ -235,10 +242,11 @@ def test_what_a_server_refused_once_is_not_asked_again(tiny_model: Path) -> None
 
         served.completion = at_most_20  # type: ignore[method-assign]
         lm = reach(served, concurrency=1)
+        probe = [body["prompt"] for body in served.asked]
         served.asked.clear()
         for frames in (["The cats ___.", "She saw ___."], ["Tim ___."]):
             assert len(lm.fill(frames, k=20)) >= len(frames)
-        assert [body["logprobs"] for body in served.asked] == [25, 20, 20, 20]
+        assert [body["logprobs"] for body in served.asked if body["prompt"] not in probe] == [25, 20, 20, 20]
 
 
 @pytest.mark.parametrize("name", ["requests_per_minute", "tokens_per_minute"])
@@ -263,8 +271,8 @@ def test_words_in_a_blank_and_texts_written_on_are_the_local_engine_s(tiny_model
         texts, same = (m.generate(["The cats", "She"], tokens=4)["continuation"] for m in (lm, local))
         assert texts.to_list() == same.to_list()
         lm.generate("She", tokens=2, temperature=0.7, samples=2, stop=["."], seed=1)
-        drawn = served.asked[-2:]
-        assert {body["temperature"] for body in drawn} == {0.7}
+        drawn = [body for body in served.asked if body["temperature"] == 0.7]
+        assert len(drawn) == 2
         assert len({body["seed"] for body in drawn}) == 2
 
 
@@ -360,7 +368,8 @@ def test_a_bill_for_a_token_at_a_time_counts_every_request(tiny_model: Path) -> 
         lm = reach(served, announce=bills.append)
         before = len(served.asked)
         lm.score("The cats annoy Tim.")
-        sent = served.asked[before:]
+        # Behind them a sentence of the probe, whose tokens, but the first, are a request each.
+        sent = served.asked[before : 1 - FORCED_TOKENS]
         assert lm.info.notes["asked"] == "forced"
         assert bills[0].requests == len(sent)
         assert bills[0].tokens == sum(len(body["prompt"]) for body in sent)

@@ -502,6 +502,7 @@ def test_the_corpus_is_hashed_once_for_all_models(
         return hash_file(path)
 
     monkeypatch.setattr("felicity.studies.acceptability.scoring.hash_file", hash_and_note)
+    monkeypatch.setattr("felicity.core.watched.RESOLUTION_SECONDS", -1.0)  # as if it had been there for long
     for reading in open_readings([str(tiny_model), str(other)], Policy(), open_plain):
         source.find(reading, [])
     assert hashed.count(corpus) == 1

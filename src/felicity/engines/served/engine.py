@@ -33,9 +33,13 @@ from felicity.engines.served.settings import CostEstimate
 from felicity.engines.tokenizing import Encoder
 
 CHUNK = 8192
-# A frame is yielded, and so saved to disk, at least this often.
+# A frame is yielded, and so saved to disk, after so many rows, or some rows and seconds, or more seconds.
+# Before it is saved, the server is asked once more who it is, so smaller frames mean more requests.
 FRAME_ROWS = 256
-FRAME_SECONDS = 1.0
+FEW_ROWS, FEW_SECONDS = 50, 1.0
+FRAME_SECONDS = 10.0
+# How long a server that has failed is waited for, to confirm what it said before.
+LAST_PATIENCE = 5.0
 # For cost estimates and rate limits if only the server knows its tokens.
 CHARACTERS_A_TOKEN = 4
 
@@ -57,17 +61,38 @@ class ServedEngine:
     """Scores with a served model.
 
     With an `encoder`, token ids are sent; without one, texts, and the server's own tokens are used.
-    Without a `dialect` the server gives no log-probabilities of prompts.
+    Without a `dialect` the server gives no log-probabilities of prompts. `verify` checks, on a connection,
+    that the server still has the same model; its second argument counts the checks.
     """
 
     def __init__(
-        self, connection: Connection, info: EngineInfo, *, encoder: Encoder | None, dialect: Dialect | None
+        self,
+        connection: Connection,
+        info: EngineInfo,
+        *,
+        encoder: Encoder | None,
+        dialect: Dialect | None,
+        verify: Callable[[Connection, int], None],
     ) -> None:
         self._connection = connection
         self._encoder = encoder
         self._dialect = dialect
         self._top_limit = TopLimit(vocabulary=info.vocabulary)
+        self._verify = verify
+        self._checks = 0
+        self._failed = False
         self.info = info
+
+    def refuse_changed(self) -> None:
+        """Check that the server still has the model of `info`, by one sentence of the probe.
+
+        Raises FelicityError.
+        """
+        connection = self._connection
+        if self._failed:
+            connection = connection.replace(patience=min(LAST_PATIENCE, connection.serving.patience))
+        self._checks += 1
+        self._verify(connection, self._checks)
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
         """One row of ENCODINGS per prompt; nulls if only the server knows its tokens."""
@@ -117,7 +142,7 @@ class ServedEngine:
         for chunk in _chunks(waiting):
             encoder = self._encoder
             rows = self._score_ids(chunk, encoder, read) if encoder else self._score_texts(chunk, read)
-            yield from _frames(rows)
+            yield from self._frames(rows)
 
     def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
         """Rows of FILLERS: the k most probable tokens after the text before each frame's blank."""
@@ -131,6 +156,27 @@ class ServedEngine:
     def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
         """Rows of CONTINUATIONS: each prompt continued by the server."""
         return generate_texts(self._connection, self._encoder, prompts, sampling=sampling)
+
+    def _frames(self, rows: Iterator[Row]) -> Iterator[pl.DataFrame]:
+        """Rows in frames of some hundreds, or of some seconds."""
+        held: list[Row] = []
+        since = time.monotonic()
+        try:
+            for row in rows:
+                held.append(row)
+                waited = time.monotonic() - since
+                few = len(held) >= FEW_ROWS and waited > FEW_SECONDS
+                if few or len(held) >= FRAME_ROWS or waited > FRAME_SECONDS:
+                    yield build_tokens(held)
+                    held, since = [], time.monotonic()
+        except Exception:
+            # Yield what arrived before the failure.
+            self._failed = True
+            if held:
+                yield build_tokens(held)
+            raise
+        if held:
+            yield build_tokens(held)
 
     def _score_ids(self, chunk: pl.DataFrame, encoder: Encoder, read: ReadJob) -> Iterator[Row]:
         encoded = encoder.encode(chunk)
@@ -168,22 +214,3 @@ async def read_prompt(client: Client, job: Job, *, model: str, dialect: Dialect)
 
 def _chunks(prompts: pl.DataFrame) -> Iterator[pl.DataFrame]:
     yield from prompts.iter_slices(CHUNK)
-
-
-def _frames(rows: Iterator[Row]) -> Iterator[pl.DataFrame]:
-    """Rows in frames of some hundreds, or of one second."""
-    held: list[Row] = []
-    since = time.monotonic()
-    try:
-        for row in rows:
-            held.append(row)
-            if len(held) >= FRAME_ROWS or time.monotonic() - since > FRAME_SECONDS:
-                yield build_tokens(held)
-                held, since = [], time.monotonic()
-    except Exception:
-        # Yield what arrived before the failure.
-        if held:
-            yield build_tokens(held)
-        raise
-    if held:
-        yield build_tokens(held)

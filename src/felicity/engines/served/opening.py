@@ -1,30 +1,34 @@
 """Opening a served model: find its tokenizer and protocol, and identify it by its answer to a probe."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from felicity.core.engine import EngineInfo
-from felicity.core.errors import NotPossible
+from felicity.core.errors import FelicityError, NotPossible
 from felicity.core.ids import fingerprint
 from felicity.core.policy import Policy
 from felicity.core.schemas import PROMPTS
+from felicity.core.watched import WatchedFiles
 from felicity.engines.runtime import load_tokenizer
 from felicity.engines.served.connection import Connection
 from felicity.engines.served.engine import Job, ServedEngine, read_prompt
 from felicity.engines.served.probing import (
     PROBE,
+    SAME,
     Server,
     describe_server,
     find_dialect,
     find_next,
     find_tokenizer,
     identify,
+    measure_distance,
     measure_noise,
     refuse_other_tokenizer,
     tokenize,
@@ -38,7 +42,13 @@ from felicity.engines.served.prompts import (
 from felicity.engines.served.protocols import Dialect, Prompt
 from felicity.engines.served.settings import PREFIX, Serving, find_url
 from felicity.engines.served.tokenizer import RemoteTokenizer
-from felicity.engines.sources import fingerprint_tokenizer, resolve_source, short_name
+from felicity.engines.sources import (
+    cached_digest,
+    fingerprint_tokenizer,
+    resolve_source,
+    short_name,
+    tokenizer_files,
+)
 from felicity.engines.tokenizing import Encoder
 
 FAMILY = "served"
@@ -75,9 +85,9 @@ def open_served(spec: str, *, policy: Policy, serving: Serving) -> ServedEngine:
         "version": server.version,
         "revision": serving.revision,
     }
-    values, noise = run_probe(connection, query)
+    probe, noise = run_probe(connection, query)
     asked = {"policy": resolved.key, "tokenizer": query.digest}
-    identity = identify(told | asked, values, noise=noise)
+    identity = identify(told | asked, list(chain(*probe)), noise=noise)
     info = EngineInfo(
         name=short_name(server.model),
         family=FAMILY,
@@ -93,7 +103,8 @@ def open_served(spec: str, *, policy: Policy, serving: Serving) -> ServedEngine:
         can=("score", "fill", "generate") if query.dialect else ("fill", "generate"),
         notes=told | {"asked": query.dialect.method if query.dialect else "top", "tokens": query.origin},
     )
-    return ServedEngine(connection, info, encoder=query.encoder, dialect=query.dialect)
+    verify = partial(refuse_other_model, query=query, before=probe)
+    return ServedEngine(connection, info, encoder=query.encoder, dialect=query.dialect, verify=verify)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,10 +151,13 @@ def find_tokens(connection: Connection, server: Server) -> Tokens | None:
         folder = Path(named).expanduser()
         if not (folder / "tokenizer.json").is_file():
             folder = resolve_source(named).folder
-        tokenizer = load_tokenizer(folder, name=named)
+        files = WatchedFiles(partial(tokenizer_files, folder), digest=cached_digest)
+        digest = fingerprint_tokenizer(folder, files.digest)
+        with files.reading():
+            tokenizer = load_tokenizer(folder, name=named)
         checked = refuse_other_tokenizer(connection, tokenizer, PROBE, named)
         origin = f"of {named}, {'the same as' if checked else 'not compared with'} the server's"
-        return Tokens(tokenizer=tokenizer, digest=fingerprint_tokenizer(folder), origin=origin)
+        return Tokens(tokenizer=tokenizer, digest=digest, origin=origin)
     kind = find_tokenizer(connection, PROBE[0])
     if kind is None:
         return None
@@ -171,26 +185,66 @@ def encode_probe(encoder: Encoder) -> list[list[int]]:
     return [ids_of(encoded, place)[: encoder.window] for place in range(len(encoded))]
 
 
-def run_probe(connection: Connection, query: QueryFormat) -> tuple[list[float], float]:
-    """The server's scores of the probe, and how far a sentence's sum moves under concurrent requests.
+def build_probe(query: QueryFormat) -> list[Prompt]:
+    """The sentences of the probe as they are sent."""
+    prompts: list[Prompt] = list(encode_probe(query.encoder)) if query.encoder else list(PROBE)
+    if query.dialect is not None and query.dialect.method == "forced":
+        # One request per token: a few tokens are enough.
+        return [prompt[:FORCED_TOKENS] for prompt in prompts]
+    return prompts
+
+
+def ask_probe(connection: Connection, query: QueryFormat, prompts: Sequence[Prompt]) -> list[list[float]]:
+    """The server's scores of some sentences of the probe, one after the other.
 
     Raises NotPossible if it gives none.
     """
-    prompts: list[Prompt] = list(encode_probe(query.encoder)) if query.encoder else list(PROBE)
     dialect = query.dialect
-    if dialect is not None and dialect.method == "forced":
-        # One request per token: a few tokens are enough.
-        prompts = [prompt[:FORCED_TOKENS] for prompt in prompts]
     if dialect is None:
-        return _request_next(connection, prompts), 0.0
+        return _request_next(connection, prompts)
     work = partial(read_prompt, model=connection.model, dialect=dialect)
-    jobs = [Job(place, prompt, len(prompt)) for place, prompt in enumerate(prompts)]
-    answers = connection.collect(jobs, work, width=1)
+    answers = connection.collect(_as_jobs(prompts), work, width=1)
     if query.encoder:
         for prompt, scores in zip(prompts, answers, strict=True):
             if isinstance(prompt, list):
                 refuse_other_tokens(prompt, scores, query.encoder.tokenizer, url=connection.url)
-    alone = [[value for value in scores.logprobs if value is not None] for scores in answers]
+    return [[value for value in scores.logprobs if value is not None] for scores in answers]
+
+
+def _as_jobs(prompts: Sequence[Prompt]) -> list[Job]:
+    return [Job(place, prompt, len(prompt)) for place, prompt in enumerate(prompts)]
+
+
+def refuse_other_model(
+    connection: Connection, turn: int, *, query: QueryFormat, before: list[list[float]]
+) -> None:
+    """Check that the server still answers as it did before: one sentence, in turn, and if in doubt all.
+
+    Raises FelicityError.
+    """
+    prompts = build_probe(query)
+    one = turn % len(prompts)
+    for part in (slice(one, one + 1), slice(None)):
+        now = ask_probe(connection, query, prompts[part])
+        if measure_distance(list(chain(*before[part])), list(chain(*now))) <= SAME:
+            return
+    raise FelicityError(
+        f"The server at {connection.url} answers as another model than the '{connection.model}' of the "
+        "beginning, and nothing computed since is stored; run the command again when it keeps its model."
+    )
+
+
+def run_probe(connection: Connection, query: QueryFormat) -> tuple[list[list[float]], float]:
+    """The server's scores of the probe, and how far a sentence's sum moves under concurrent requests.
+
+    Raises NotPossible if it gives none.
+    """
+    prompts = build_probe(query)
+    alone = ask_probe(connection, query, prompts)
+    if query.dialect is None:
+        return alone, 0.0
+    work = partial(read_prompt, model=connection.model, dialect=query.dialect)
+    jobs = _as_jobs(prompts)
     company = list(islice(cycle(jobs), max(len(jobs), min(connection.serving.concurrency, SIDE_BY_SIDE))))
     sums = [sum(values) for values in alone]
     together = [
@@ -198,14 +252,14 @@ def run_probe(connection: Connection, query: QueryFormat) -> tuple[list[float], 
         for scores in connection.collect(company, work)
     ]
     noise = measure_noise([sums[job.place] for job in company], [together])
-    return [value for values in alone for value in values], noise
+    return alone, noise
 
 
-def _request_next(connection: Connection, prompts: list[Prompt]) -> list[float]:
+def _request_next(connection: Connection, prompts: Sequence[Prompt]) -> list[list[float]]:
     found = [find_next(connection, prompt, PROBE_TOP) for prompt in prompts]
     if not all(found):
         raise NotPossible(
             f"The server at {connection.url} gives no log-probabilities for '{connection.model}', neither of "
             "a prompt nor of the next token; serve it with vLLM, or give its files to -m."
         )
-    return [value for rows in found if rows for _token, value in rows[:PROBE_TOP]]
+    return [[value for _token, value in rows[:PROBE_TOP]] for rows in found if rows]

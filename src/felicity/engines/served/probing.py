@@ -58,7 +58,7 @@ def identify(server: dict[str, Any], values: list[float], *, noise: float) -> Id
         folder.mkdir(parents=True, exist_ok=True)
         found = [_read_identity(path) for path in sorted(folder.glob("*.json"))]
     known = [record for record in found if record is not None]
-    same = [(_distance(record["probe"], values), record) for record in known]
+    same = [(measure_distance(record["probe"], values), record) for record in known]
     near = [(distance, record) for distance, record in same if distance <= SAME]
     if near:
         record = min(near, key=lambda pair: pair[0])[1]
@@ -93,7 +93,8 @@ def measure_noise(alone: list[float], together: list[list[float]]) -> float:
     return max(LEAST_NOISE, float(f"{SAFETY * shifts.max():.1e}"))
 
 
-def _distance(before: list[float], now: list[float]) -> float:
+def measure_distance(before: list[float], now: list[float]) -> float:
+    """The mean absolute difference of two answers to the same sentences, in nats."""
     if len(before) != len(now):
         return np.inf
     return float(np.mean(np.abs(np.array(before) - np.array(now)))) if now else 0.0

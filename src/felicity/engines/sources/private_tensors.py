@@ -57,7 +57,7 @@ class PrivateTensors:
             if size > self._path.stat().st_size:
                 raise self._damaged()
             header = json.loads(self._read(HEADER_SIZE, size))
-            self._metadata = header.pop(METADATA, None)
+            self._metadata: dict[str, str] | None = header.pop(METADATA, None)
             self._entries: dict[str, dict[str, Any]] = header
         except (ValueError, TypeError, AttributeError) as error:
             self._handle.close()
@@ -104,7 +104,7 @@ class PrivateTensors:
             aligned = first % dtype.itemsize == 0
             start = (first - memory.data_ptr()) % PAGE if aligned else 0
             part = memory[start : start + last - first]
-            self._fill(memoryview(part.numpy()), first)
+            self._fill(part.numpy().data, first)
             return part.view(dtype).reshape(shape)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise self._damaged() from error

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import torch
-from safetensors import SafetensorError
 
 from felicity.core.engine import NO_EXTRAS, EngineInfo, Sampling, TokenExtras
 from felicity.core.errors import BadInput, FelicityError, NotPossible

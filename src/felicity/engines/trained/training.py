@@ -33,6 +33,7 @@ from felicity.engines.trained.training_data import (
     plan_validation,
     topic_sequences,
 )
+from felicity.engines.words import WEIGHTS
 
 CHECKPOINT = "checkpoint.pt"
 # Called with the epoch, its finished batches and all its batches.

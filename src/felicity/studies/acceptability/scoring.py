@@ -7,16 +7,18 @@ Unigram counts are those of a model's own tokens: from a table, or counted once 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import polars as pl
 
+from felicity.core.engine import refuse_changed
 from felicity.core.errors import BadInput, FelicityError, NotPossible
-from felicity.core.files import disk_errors, replacing
+from felicity.core.files import replacing
 from felicity.core.ids import hash_file
 from felicity.core.policy import Policy
 from felicity.core.progress import Progress
+from felicity.core.watched import WatchedFiles
 from felicity.data import LEFT_OUT, Dataset
 from felicity.engines import open_tokenizer
 from felicity.engines.tokenizing import count_tokens, read_lines
@@ -134,11 +136,14 @@ class CountSource:
         return max(shares)
 
     @cached_property
+    def _corpus_file(self) -> WatchedFiles:
+        """The corpus, whose counts are kept by its digest."""
+        return WatchedFiles(partial(list, [self.corpus or Path()]), digest=hash_file)
+
+    @cached_property
     def _corpus_digest(self) -> str:
         """The digest of the corpus, taken once: reading a large corpus for every model takes minutes."""
-        corpus = self.corpus or Path()
-        with disk_errors(corpus, "read"):
-            return hash_file(corpus)
+        return self._corpus_file.digest(self.corpus or Path())
 
     def _count(self, model: Reading, corpus: Path) -> Unigram:
         """Counts of the corpus in this model's tokens, kept in the folder with a digest.
@@ -155,7 +160,10 @@ class CountSource:
                     f"The tokens of '{model.name}' cannot be counted here ({error}); count them elsewhere "
                     f"and give the table with --unigram {model.name}=FILE, or omit --corpus."
                 ) from error
-            write_unigram(count_tokens(tokenizer, read_lines(corpus)), path)
+            with self._corpus_file.reading():
+                counts = count_tokens(tokenizer, read_lines(corpus))
+            refuse_changed(model.lm.engine)
+            write_unigram(counts, path)
             with replacing(check) as part:
                 part.write_text(f"{hash_file(path)}  {path.name}\n", encoding="ascii")
         return read_unigram(path)
