@@ -34,6 +34,10 @@ FULL = re.compile(
     re.IGNORECASE,
 )
 
+# With these, also in full width, a spreadsheet begins a formula; a plain number is none.
+FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
+NUMBER = r"^[+-]?\d+(\.\d+)?$"
+
 
 def cache_folder() -> Path:
     """Where felicity caches models, datasets and scores: `$FELICITY_CACHE`, else the user's cache."""
@@ -71,12 +75,12 @@ def _is_library_error(error: BaseException) -> bool:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
     """A temporary path beside `path` that replaces it when the block succeeds.
 
     A reader sees the old file or the new one, never part of one, even after a power failure: the content is
     on disk before the file is renamed. A failure leaves nothing behind. A device or a pipe, such as /dev/null
-    or /dev/stdout, is written to and never replaced.
+    or /dev/stdout, is written to and never replaced. private: only the owner may ever read the file.
     """
     refuse_name(path)
     with disk_errors(path):
@@ -92,7 +96,8 @@ def replacing(path: Path) -> Iterator[Path]:
                 with part.open("rb") as content, path.open("wb") as device:
                     shutil.copyfileobj(content, device)
                 return
-            part.chmod(0o666 & ~_umask())
+            if not private:
+                part.chmod(0o666 & ~_umask())
             _sync(part)
             part.replace(path)
     finally:
@@ -323,6 +328,20 @@ def write_frame(frame: "pl.DataFrame", path: Path) -> None:
             frame.write_ndjson(part)
         else:
             frame.write_csv(part, separator="\t" if ending == ".tsv" else ",")
+
+
+def escape_formulas(frame: "pl.DataFrame") -> "pl.DataFrame":
+    """A table for CSV, with an apostrophe before texts that a spreadsheet would run as a formula."""
+    import polars as pl
+
+    texts = [pl.col(name) for name, dtype in frame.schema.items() if dtype == pl.String]
+    return frame.with_columns(
+        pl.when(text.str.contains(FORMULA) & ~text.str.contains(NUMBER))
+        .then(pl.lit("'") + text)
+        .otherwise(text)
+        .alias(text.meta.output_name())
+        for text in texts
+    )
 
 
 def _sync(path: Path) -> None:

@@ -9,7 +9,15 @@ from typing import Any
 import polars as pl
 
 from felicity.core.errors import BadInput, FelicityError, UnknownName
-from felicity.core.files import clear_leftovers, disk_errors, read_text, refuse_name, replacing, write_frame
+from felicity.core.files import (
+    clear_leftovers,
+    disk_errors,
+    escape_formulas,
+    read_text,
+    refuse_name,
+    replacing,
+    write_frame,
+)
 from felicity.core.schemas import (
     AUDIT,
     CLOZE,
@@ -294,26 +302,9 @@ def export_tables(
     written = []
     for name, frame in tables.items():
         file = target / f"{name}.{to}"
-        write_table(escape_formulas(frame) if safe and to == "csv" else frame, file)
+        write_table(escape_formulas(_with_json(frame)) if safe and to == "csv" else frame, file)
         written.append(file)
     return written
-
-
-# With these a spreadsheet begins a formula.
-FORMULA = r"^[=+\-@\t\r]"
-
-
-def escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
-    """Texts that a spreadsheet would run as a formula, with an apostrophe in front; lists as JSON."""
-    whole = _with_json(frame)
-    texts = [pl.col(name) for name, dtype in whole.schema.items() if dtype == pl.String]
-    return whole.with_columns(
-        pl.when(text.str.contains(FORMULA))
-        .then(pl.lit("'") + text)
-        .otherwise(text)
-        .alias(text.meta.output_name())
-        for text in texts
-    )
 
 
 def check_ending(path: Path) -> None:

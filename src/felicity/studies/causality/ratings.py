@@ -47,7 +47,11 @@ def read_ratings(path: Path) -> pl.DataFrame:
 
     Raises BadInput if a column is missing.
     """
-    frame = read_frame(path / "ratings.csv" if path.is_dir() else path)
+    if path.is_dir():
+        # In the CSV file, texts that a spreadsheet would run are escaped.
+        exact = path / "ratings.parquet"
+        path = exact if exact.exists() else path / "ratings.csv"
+    frame = read_frame(path)
     for name, known in NAMES.items():
         found = next((column for column in known if column in frame.columns), None)
         if found is None:
