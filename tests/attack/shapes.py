@@ -107,6 +107,9 @@ rate simulate {f}/rating --raters 1 -o {f}/simulated -q
 rate status {f}/rating --database {answers}
 rate export {f}/rating --database {answers} -o {f}/ratings
 rate forget {f}/rating
+rate release {f}/rating --database {answers} --idle 600
+rate withdraw {f}/rating --database {answers} --platform-id nobody
+rate links {f}/rating {f}/seeds.txt --url https://ratings.example.org -o {f}/links.csv
 rate reopen {f}/rating --database {answers} --below .4 --dry-run
 models ls
 models get {model}

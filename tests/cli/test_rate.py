@@ -1,6 +1,7 @@
 """felicity rate from the command line: a study made, simulated, exported, its platform ids forgotten."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -243,6 +244,27 @@ def test_the_server_prints_its_links_and_goes_on_after_an_interrupt(small: Path)
         server.send_signal(signal.SIGINT)
         _, said = server.communicate(timeout=60)
         assert "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_a_token_from_the_environment_is_not_printed(small: Path) -> None:
+    command = [sys.executable, "-m", "felicity", "rate", "serve", str(small), "--port", "0"]
+    server = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"FELICITY_TOKEN": "the-secret-token"},
+    )
+    assert server.stdout is not None
+    lines = [server.stdout.readline(), server.stdout.readline()]
+    page = lines[1].split(": ", 1)[1].strip()
+    assert page.endswith("/researcher?token=...")
+    assert httpx.get(page.replace("...", "the-secret-token"), verify=False).status_code == 303
+    assert httpx.get(page, verify=False).status_code == 403
+    server.send_signal(signal.SIGINT)
+    out, said = server.communicate(timeout=60)
+    assert "the-secret-token" not in "".join([*lines, out, said])
 
 
 def test_a_study_that_is_refused_does_not_stay_in_the_way(cli: Cli, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
 import random
+import subprocess
+import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -6,16 +8,18 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 
 from felicity.core.errors import BadInput, NotPossible
 from felicity.humans import Answer
-from felicity.humans.database import StorageFailed
+from felicity.humans.database import MIGRATIONS, StorageFailed
 from felicity.humans.store import RaterPosition, Refused, Store
 from felicity.humans.tables import answers, metadata, raters, slots
 from tests.humans.databases import open_postgresql
-from tests.humans.studies import make_study, stimulus_rows
+from tests.humans.studies import make_study, stimulus_rows, write_study
 
 
 class Clock:
@@ -124,14 +128,120 @@ def test_a_rater_who_comes_back_in_time_goes_on_where_they_stopped(store: Store,
     assert len(store.rows(raters)) == 1
 
 
-def test_a_heartbeat_extends_the_lease(store: Store, clock: Clock) -> None:
+def test_a_heartbeat_extends_the_lease_of_who_has_worked_but_not_for_ever(store: Store, clock: Clock) -> None:
     rater = store.enter()
     for _ in range(3):
         finish(store, store.enter())
-    for _ in range(4):
+    answer(store, store.place(rater))
+    for _ in range(8):
         clock.now += 20 * 60
         store.extend(rater)
+        assert store.has_room() == "full"
+    # Three hours after the place was given out, whoever wants it may have it.
+    clock.now += 20 * 60
+    store.extend(rater)
+    assert store.has_room() is None
+    # Until somebody does, its rater may go on; an open page alone does not take it up again.
+    assert answer(store, store.place(rater)) == "stored"
+    store.enter()
+    with pytest.raises(Refused, match="expired"):
+        answer(store, store.place(rater))
+
+
+def test_a_place_without_work_is_kept_for_ten_minutes_only(tmp_path: Path, clock: Clock) -> None:
+    pages = '[instructions]\ntext = "Read."\n[practice]\ntext = "Let us begin."\n'
+    store = Store(make_study(tmp_path, more=pages + "[design]\nquota = 1\n"), clock=clock)
+    store.enter()
+    rater = store.enter()
     assert store.has_room() == "full"
+    for _ in range(2):
+        # Reading one page after the other is not work yet, but nine minutes for each are not too long.
+        clock.now += 9 * 60
+        store.extend(rater)
+        store.check_lease(rater)
+        answer(store, store.place(rater))
+    assert store.has_room() is None
+    assert store.place(rater).lease == clock.now + 10 * 60
+    answer(store, store.place(rater))
+    assert store.place(rater).lease == clock.now + 30 * 60
+
+
+def test_released_places_are_free_and_their_raters_cannot_go_on(store: Store, clock: Clock) -> None:
+    idle = [store.enter() for _ in range(3)]
+    clock.now += 8 * 60
+    working = store.enter()
+    answer(store, store.place(working))
+    assert store.has_room() == "full"
+    assert store.release(idle=5) == idle
+    assert store.release(idle=5) == []
+    assert store.has_room() is None
+    for attempt in (store.check_lease, lambda rater: answer(store, store.place(rater))):
+        with pytest.raises(Refused, match="expired"):
+            attempt(idle[0])
+    store.extend(idle[0])
+    store.complete(idle[0])
+    assert not store.settle(idle[0])
+    assert not store.next_list(idle[0])
+    assert store.place(idle[0]).code is None
+    assert answer(store, store.place(working)) == "stored"
+    assert store.release(only=[working]) == [working]
+
+
+TWO_LISTS = "[design]\nparts = 2\nquota = 1\nlists_per_rater = 2\n"
+
+
+def two_lists(folder: Path, clock: Clock) -> Store:
+    rows = stimulus_rows("likert", items=4, conditions=("",))
+    return Store(make_study(folder, rows=rows, more=TWO_LISTS), clock=clock)
+
+
+def test_a_rater_who_loses_a_further_list_keeps_the_code_of_the_first(tmp_path: Path, clock: Clock) -> None:
+    store = two_lists(tmp_path, clock)
+    rater = store.enter()
+    finish(store, rater)
+    assert store.next_list(rater)
+    clock.now += 31 * 60
+    finish(store, store.enter())
+    with pytest.raises(Refused, match="expired"):
+        store.check_lease(rater)
+    assert store.settle(rater)
+    assert store.place(rater).rater_state == "finished"
+    assert store.place(rater).code
+    assert store.settle(rater)
+
+
+def test_a_clock_that_is_set_back_gives_no_code_before_the_second_list_is_done(
+    tmp_path: Path, clock: Clock
+) -> None:
+    store = two_lists(tmp_path, clock)
+    rater = store.enter()
+    finish(store, rater)
+    clock.now -= 3600
+    assert store.next_list(rater)
+    place = store.place(rater)
+    assert place.step is not None
+    assert place.state == "live"
+    store.complete(rater)
+    assert store.place(rater).code is None
+    assert place.lease <= clock.now + 30 * 60
+
+
+def test_the_order_of_lists_is_kept_when_a_database_of_before_is_opened(tmp_path: Path, clock: Clock) -> None:
+    store = two_lists(tmp_path, clock)
+    rater = store.enter()
+    finish(store, rater)
+    clock.now += 5
+    assert store.next_list(rater)
+    wanted = [(row.list, row.number) for row in store.rows(slots)]
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with store.database.write() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0002")
+    store.close()
+    again = Store(store.study, clock=clock)
+    assert [(row.list, row.number) for row in again.rows(slots)] == wanted
+    assert again.place(rater).state == "live"
 
 
 def test_test_runs_never_count(store: Store) -> None:
@@ -171,6 +281,9 @@ def test_no_answer_of_a_rater_who_withdraws_stays_in_the_file(tmp_path: Path) ->
     for rater in ids:
         store.withdraw(rater)
     assert store.rows(answers) == []
+    assert store.unerased() == 4
+    store.erase()
+    assert store.unerased() == 0
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("answers.sqlite*"))
     assert [text for text in given if text.encode() in stored] == []
 
@@ -186,22 +299,21 @@ def test_no_hash_of_a_platform_id_stays_in_the_file(tmp_path: Path, seed: int) -
         for number, key_hash in enumerate(hashes):
             connection.execute(sa.insert(raters).values(id=f"{number:016d}", key_hash=key_hash, **row))
     assert store.forget() == 1000
+    store.erase()
     # Before the database is closed as well.
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("answers.sqlite*"))
     assert [name for name in hashes if name.encode() in stored] == []
 
 
-def test_forgetting_while_somebody_reads_the_old_state_says_so_and_can_be_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("felicity.humans.database.BUSY_MS", 200)
+def test_erasing_while_somebody_reads_the_old_state_says_so_and_can_be_repeated(tmp_path: Path) -> None:
     store = Store(make_study(tmp_path))
     store.enter(key_hash="f" * 64)
     with store.database.read() as connection:
         connection.execute(sa.select(raters)).all()
+        store.forget()
         with pytest.raises(StorageFailed, match="try again"):
-            store.forget()
-    store.forget()
+            store.erase(patience=0.2)
+    store.erase()
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("answers.sqlite*"))
     assert b"f" * 64 not in stored
 
@@ -416,6 +528,30 @@ def test_a_full_disk_is_an_error_and_nothing_is_acknowledged(store: Store) -> No
         store.database.engine, "checkout", lambda raw, *_: raw.execute("PRAGMA max_page_count=1000000")
     )
     assert store.record(rater, place.slot, 0, "k", big, shown=0) == "stored"
+
+
+def test_no_message_has_what_a_rater_wrote(store: Store) -> None:
+    place = store.place(store.enter())
+    answer(store, place)
+    with pytest.raises(sa.exc.IntegrityError) as caught, store.database.write() as connection:
+        own = store._lock_slot(connection, place.rater, place.slot)
+        secret = Answer(raw="my very secret words")
+        store.recorder.insert(connection, own, 0, place.steps[0], "k", secret, shown=0)
+    assert "my very secret words" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_commands_that_open_a_new_postgresql_database_at_once_do_not_race(tmp_path: Path) -> None:
+    write_study(tmp_path / "study")
+    with open_postgresql(tmp_path) as database:
+        command = [sys.executable, "-m", "felicity", "rate", "status", str(tmp_path / "study")]
+        running = [
+            subprocess.Popen([*command, "--database", database], stdout=-1, stderr=-1, text=True)
+            for _ in range(4)
+        ]
+        said = [process.communicate(timeout=120) for process in running]
+        assert [process.returncode for process in running] == [0] * 4, said
+        assert all("0 of 6 lists finished" in out for out, _ in said)
 
 
 def test_sqlite_waits_for_the_disk_at_every_commit(store: Store) -> None:

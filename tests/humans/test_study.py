@@ -64,6 +64,54 @@ def test_sections_added_by_the_user_are_checked_too(tmp_path: Path) -> None:
             make_study(tmp_path, more=more)
 
 
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (
+            '[interface]\nprogress = "{done} of {all}"',
+            r"'interface.progress' has the placeholder '{all}'; it may",
+        ),
+        ('[interface]\nprogress = "{done} of {}"', r"placeholder '{}'; it may have {done} and {total}"),
+        ('[interface]\nprogress = "{done.real} of {total}"', "placeholder '{done.real}'"),
+        ('[interface]\nprogress = "{done:>9999}"', "placeholder '{done}'"),
+        ('[interface]\nkeys_choose = "1 to {n"', "has a single brace"),
+        (
+            '[interface]\nnumber_between = "from {low} to {n}"',
+            "placeholder '{n}'; it may have {high} and {low}",
+        ),
+        (f'[platform]\ncompletion_code = "{"C" * 65}"', "at most 64 printable characters; it has 65"),
+        ('[platform]\ncompletion_code = "C\\u0000"', "printable"),
+        ('[design]\nlists = "column"', "the list on line 2 of the stimuli has a name of 70 characters"),
+        ("[platform]\nsigned = true", "needs a platform"),
+        ('[platform]\nids = "ids.txt"', "needs a platform"),
+        ('[platform]\nname = "sona"\nrequired = false\nids = "ids.txt"', "needs a platform"),
+    ],
+)
+def test_what_would_fail_when_a_rater_comes_is_refused_before(tmp_path: Path, more: str, reason: str) -> None:
+    rows = [row | {"list": "l" * 70} for row in stimulus_rows("likert")]
+    with pytest.raises(BadInput, match=reason):
+        make_study(tmp_path, rows=rows, more=more)
+
+
+def test_braces_may_stand_where_nothing_is_filled_in(tmp_path: Path) -> None:
+    more = '[interface]\nthanks = "Thank you {all}"\nprogress = "{{{done}}} / {total}"\n'
+    study = make_study(tmp_path, more=more)
+    assert study.interface["thanks"] == "Thank you {all}"
+    assert study.interface["progress"].format(done=1, total=2) == "{1} / 2"
+
+
+def test_times_of_places_follow_from_the_lease(tmp_path: Path) -> None:
+    study = make_study(tmp_path)
+    assert (study.start_minutes, study.lease_minutes, study.longest_minutes) == (10, 30, 180)
+    assert study.places_per_address == 40
+    study = make_study(tmp_path, study="lease_minutes = 5\n")
+    assert (study.start_minutes, study.lease_minutes, study.longest_minutes) == (5, 5, 30)
+    with pytest.raises(BadInput, match="'study.start_minutes' is 40; it should be from 1 to 30"):
+        make_study(tmp_path, study="start_minutes = 40\n")
+    with pytest.raises(BadInput, match="'study.longest_minutes' is 20; it should be from 30"):
+        make_study(tmp_path, study="longest_minutes = 20\n")
+
+
 def test_wrong_stimuli_are_refused_with_their_line(tmp_path: Path) -> None:
     rows = stimulus_rows("likert")
     cases = [

@@ -25,7 +25,8 @@ def fork(folder: Path, port: int, database: str | None) -> int:
     try:
         study = read_study(folder)
         options = RatingOptions(token="token", requests_per_second=0)
-        site = create_rating_site(Store(study, database), load_keys(folder), PlatformIds(folder), options)
+        keys = load_keys(folder)
+        site = create_rating_site(Store(study, database), keys, PlatformIds(folder, keys), options)
         serve(lambda: site, host="127.0.0.1", port=port)
         status = 0
     except FelicityError as error:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from felicity.humans import PlatformIds, Store, Study, load_keys
-from felicity.web import RatingOptions, create_rating_site, running
+from felicity.web import AddressLimit, RatingOptions, create_rating_site, running
 
 TOKEN = "the researcher's token"
 EXPLORE_KEY = "the-key-of-the-page"
@@ -37,13 +37,19 @@ def open_site(
     secure: bool = False,
     database: str | None = None,
     requests_per_second: float = 0,
+    limited: bool = False,
 ) -> Iterator[Site]:
-    """Serve a study."""
+    """Serve a study; limited: with the study's limit on places per address."""
     clock = Clock()
     store = Store(study, database, clock=clock)
     options = RatingOptions(
-        token=TOKEN, preview=preview, secure=secure, requests_per_second=requests_per_second
+        token=TOKEN,
+        preview=preview,
+        secure=secure,
+        requests_per_second=requests_per_second,
+        addresses=AddressLimit(study.places_per_address) if limited else None,
     )
-    site = create_rating_site(store, load_keys(study.folder), PlatformIds(study.folder), options)
+    keys = load_keys(study.folder)
+    site = create_rating_site(store, keys, PlatformIds(study.folder, keys), options)
     with running(site) as url:
         yield Site(url, store, clock)

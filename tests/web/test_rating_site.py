@@ -1,5 +1,6 @@
 """The site as a program sees it: the course of a study, attacks, identity, lists that come out even."""
 
+import os
 import re
 import socket
 import zipfile
@@ -17,6 +18,7 @@ import sqlalchemy as sa
 from felicity.humans import Population, Study, export_tables, forget_platform_ids, send_raters, write_export
 from felicity.humans.tables import answers, raters, slots
 from felicity.humans.visits import Page, read_page
+from felicity.web import AddressLimit
 from felicity.web.markdown import render_markdown
 from felicity.web.server import _listen, warn_about
 from tests.humans.studies import GERMAN_PAGES, TASKS, make_study, stimulus_rows
@@ -200,6 +202,7 @@ def test_a_thousand_platform_ids_are_nowhere_but_in_the_file_that_can_be_deleted
         hashes = [row.key_hash for row in site.store.rows(raters)]
         assert site.store.forget() == 1000
         assert forget_platform_ids(folder)
+        site.store.erase()
     assert _files_with(tmp_path, ids) == []
     assert _files_with(tmp_path, [name for name in hashes if name]) == []
 
@@ -451,6 +454,45 @@ def test_the_researcher_can_watch_pause_and_export(site: Site) -> None:
     assert sorted(archive.namelist()) == ["design.csv", "raters.csv", "ratings.csv"]
 
 
+def test_the_researchers_archive_runs_no_formula_of_a_rater(tmp_path: Path) -> None:
+    rows = stimulus_rows("continuation", items=1, conditions=("",))
+    with open_site(make_study(tmp_path, "continuation", rows=rows)) as site:
+        browser = Browser(site.url)
+        page = browser.consent()
+        browser.post("/answer", {"token": page.fields["token"], "answer": '=HYPERLINK("http://x.example")'})
+        browser.get(f"/researcher?token={TOKEN}")
+        archive = zipfile.ZipFile(BytesIO(browser.client.get("/researcher/export.zip").content))
+        ratings = pl.read_csv(archive.read("ratings.csv"))
+        assert ratings["answer"].to_list() == ['\'=HYPERLINK("http://x.example")']
+
+
+def test_an_address_is_a_household_and_is_forgotten_after_half_an_hour() -> None:
+    now = [0.0]
+    limit = AddressLimit(2, clock=lambda: now[0])
+    assert limit.allows("2001:db8::1", "a", take=True)
+    assert limit.allows("2001:db8::2", "b", take=True)
+    assert not limit.allows("2001:db8::3", "c", take=True)
+    # A form that was sent twice, another network, and the same household later.
+    assert limit.allows("2001:db8::9", "b", take=True)
+    assert limit.allows("2001:db8:0:1::1", "c", take=True)
+    assert limit.allows("::ffff:192.0.2.1", "a", take=True)
+    assert limit.allows("192.0.2.1", "b", take=True)
+    assert not limit.allows("192.0.2.1", "c")
+    now[0] += 1801
+    assert limit.allows("2001:db8::3", "c")
+    assert AddressLimit(0).allows("192.0.2.1", "a", take=True)
+
+
+def test_worker_processes_count_together() -> None:
+    limit = AddressLimit(2)
+    assert limit.allows("192.0.2.1", "a", take=True)
+    child = os.fork()
+    if not child:
+        os._exit(0 if limit.allows("192.0.2.1", "b", take=True) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not limit.allows("192.0.2.1", "c", take=True)
+
+
 def test_withdrawing_deletes_everything_after_a_second_question(site: Site) -> None:
     browser = Browser(site.url)
     page = browser.consent()
@@ -589,6 +631,7 @@ def test_a_signal_from_the_page_extends_the_lease_until_the_place_is_gone(tmp_pa
     with open_site(make_study(tmp_path, rows=rows, more="[design]\nquota = 1\n")) as site:
         browser = Browser(site.url)
         page = browser.consent()
+        page = browser.post("/answer", {"token": page.fields["token"], "answer": "1"})
         for _ in range(3):
             site.clock.ahead += 20 * 60
             browser.post("/alive", {"token": page.fields["token"]})

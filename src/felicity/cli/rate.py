@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from felicity.cli.options import Json
+from felicity.cli.rate_people import Database, forget, links, open_store, release, withdraw
 from felicity.cli.rate_simulate import StudyFolder, need_web, simulate
 from felicity.cli.terminal import err, out, print_json, print_rows
 from felicity.core.errors import NotPossible
@@ -20,18 +21,6 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Collect judgements from people, on a site of your own."
 )
-
-Database = Annotated[
-    str | None,
-    typer.Option(help="postgresql+psycopg://USER@HOST/NAME.  [default: SQLite file beside study.toml]"),
-]
-
-
-def _open(folder: Path, database: str | None) -> "Store":
-    need_web()
-    from felicity.humans import Store, read_study
-
-    return Store(read_study(folder), database)
 
 
 @app.command()
@@ -152,6 +141,14 @@ def serve(
     )
 
 
+def _check_platform(store: "Store") -> None:
+    """Raises BadInput if the file of expected ids cannot be used."""
+    from felicity.humans import ExpectedIds
+
+    if store.study.platform.ids is not None and not store.closed():
+        ExpectedIds(store.study.platform.ids)
+
+
 def _serve(
     folder: Path,
     *,
@@ -167,36 +164,46 @@ def _serve(
 ) -> None:
     import secrets
 
-    store = _open(folder, database)
+    store = open_store(folder, database)
     if workers > 1 and store.database.sqlite:
         raise NotPossible("SQLite has one writer; use --workers with a PostgreSQL --database.")
     from felicity.humans import PlatformIds, Store, load_keys
-    from felicity.web import RatingOptions, create_rating_site, find_port, serve, warn_about
+    from felicity.web import AddressLimit, RatingOptions, create_rating_site, find_port, serve, warn_about
 
+    _check_platform(store)
     port = port or find_port()
-    token = token or secrets.token_urlsafe(24)
+    # A token that somebody has chosen is not written where logs may keep it.
+    shown = "..." if token else secrets.token_urlsafe(24)
+    token = token or shown
     warning = warn_about(host, proxy=proxy)
     if warning:
         err.print(warning, soft_wrap=True, markup=False)
     options = RatingOptions(
-        token=token, preview=preview, secure=proxy is not None, requests_per_second=requests_per_second
+        token=token,
+        preview=preview,
+        secure=proxy is not None,
+        requests_per_second=requests_per_second,
+        addresses=AddressLimit(store.study.places_per_address),
     )
     keys = load_keys(store.study.folder)
 
     def make() -> "FastAPI":
         # A worker opens its own connections: those of the parent must not be shared.
         own = store if workers == 1 else Store(store.study, database)
-        return create_rating_site(own, keys, PlatformIds(store.study.folder), options)
+        return create_rating_site(own, keys, PlatformIds(store.study.folder, keys), options)
 
     if workers > 1:
         store.close()
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
     def announce() -> None:
-        parameter = store.study.platform.parameter
-        link = f"{url}/?{parameter}=..." if parameter and not preview else f"{url}/"
+        platform = store.study.platform
+        signature = "&signature=..." if platform.signed else ""
+        link = (
+            f"{url}/?{platform.parameter}=...{signature}" if platform.parameter and not preview else f"{url}/"
+        )
         out.print(f"{'Preview' if preview else 'Raters'}:     {link}", soft_wrap=True, markup=False)
-        out.print(f"Researcher: {url}/researcher?token={token}", soft_wrap=True, markup=False)
+        out.print(f"Researcher: {url}/researcher?token={shown}", soft_wrap=True, markup=False)
         out.print(
             "Stop with Ctrl-C; raters continue where they stopped when the server is back.", markup=False
         )
@@ -221,7 +228,8 @@ def status(study: StudyFolder, database: Database = None, json: Json = False) ->
     """
     from felicity.humans import describe_progress
 
-    store = _open(study, database)
+    store = open_store(study, database)
+    _check_platform(store)
     found = describe_progress(store)
     if json:
         print_json({"totals": found.totals, "lists": found.lists, "raters": found.raters})
@@ -232,11 +240,18 @@ def status(study: StudyFolder, database: Database = None, json: Json = False) ->
     minutes = "" if totals["median_minutes"] is None else f"; median {totals['median_minutes']} minutes"
     out.print(
         f"\n{totals['finished']} of {totals['quota']} lists finished, {totals['live']} live, "
-        f"{totals['lapsed'] + totals['withdrawn']} dropped out{drop_out}, {totals['screened']} screened out, "
+        f"{totals['dropped']} dropped out{drop_out}, {totals['screened']} screened out, "
         f"{totals['tests']} test runs{minutes}{'; PAUSED' if totals['paused'] else ''}.",
         soft_wrap=True,
         markup=False,
     )
+    if totals["unerased"]:
+        out.print(
+            f"{totals['unerased']} withdrawn: their answers are deleted, but the file of the database is "
+            "still to be rewritten without them; the server does so while it runs.",
+            soft_wrap=True,
+            markup=False,
+        )
 
 
 @app.command()
@@ -254,27 +269,39 @@ def export(
             help="Also write a table of platform ids, states and codes for payment; keep it separate."
         ),
     ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="In CSV, leave texts that a spreadsheet would run as they are.")
+    ] = False,
 ) -> None:
     """Write the ratings as tables, with codebook and report.
 
     The folder gets ratings, raters and design as .csv and .parquet (and words for reading times), codebook.md
-    and report.html. The command also prints a first `felicity fit`.
+    and report.html. The command also prints a first `felicity fit`. In .csv files, texts that a spreadsheet
+    would run as a formula get an apostrophe in front, since raters may write anything.
 
     \b
     Examples:
       felicity rate export my-study -o ratings/
       felicity rate export my-study -o ratings/ --payment to-pay.csv
     """
-    store = _open(study, database)
-    from felicity.core.files import replacing
-    from felicity.humans import PlatformIds, payment_list, suggest_fit, write_export
+    store = open_store(study, database)
+    from felicity.core.files import escape_formulas, replacing
+    from felicity.humans import PlatformIds, load_keys, payment_list, suggest_fit, write_export
     from felicity.studies.ratings import write_ratings_report
 
-    tables = write_export(store, output, tests=tests, unfinished=unfinished)
+    tables = write_export(store, output, tests=tests, unfinished=unfinished, raw=raw)
     page = write_ratings_report(store.study, tables, output)
     if payment is not None:
-        with replacing(payment) as part:
-            payment_list(store, PlatformIds(store.study.folder).read()).write_csv(part)
+        ids = PlatformIds(store.study.folder, load_keys(store.study.folder))
+        paid = payment_list(store, ids.read())
+        with replacing(payment, private=True) as part:
+            (paid if raw else escape_formulas(paid)).write_csv(part)
+        if ids.damaged:
+            err.print(
+                f"{ids.path}: {ids.damaged} lines are damaged and were left out.",
+                soft_wrap=True,
+                markup=False,
+            )
     out.print(
         f"{tables['ratings'].height:,} ratings: {output / 'ratings.csv'}, {page}",
         soft_wrap=True,
@@ -285,33 +312,8 @@ def export(
         out.print(line, soft_wrap=True, markup=False)
 
 
-@app.command()
-def forget(
-    study: StudyFolder,
-    platform_ids: Annotated[
-        bool, typer.Option("--platform-ids", help="Confirm that the ids are to be deleted for good.")
-    ] = False,
-    database: Database = None,
-) -> None:
-    """Delete platform ids, once everybody has been paid.
-
-    The file of ids, the key that hashed them and the hashes are deleted, and the study is closed to new
-    raters. Afterwards nobody can say which answers came from which platform id.
-
-    \b
-    Examples:
-      felicity rate forget my-study --platform-ids
-    """
-    if not platform_ids:
-        raise NotPossible("Nothing was deleted; add --platform-ids to delete the platform ids for good.")
-    store = _open(study, database)
-    from felicity.humans import forget_platform_ids
-
-    hashes = store.forget()
-    store.close()
-    existed = forget_platform_ids(store.study.folder)
-    deleted = "platform-ids.csv deleted" if existed else "there was no platform-ids.csv"
-    out.print(f"{deleted}, {hashes} hashes removed, key replaced; the study is closed.", markup=False)
+for command in (forget, release, withdraw, links):
+    app.command()(command)
 
 
 @app.command()
@@ -333,7 +335,7 @@ def reopen(
       felicity rate reopen my-study --below .4
       felicity rate reopen my-study --below .4 --dry-run
     """
-    store = _open(study, database)
+    store = open_store(study, database)
     from felicity.humans import export_tables
     from felicity.studies.ratings import choose_raters
 

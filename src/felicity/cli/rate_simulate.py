@@ -126,7 +126,8 @@ def _simulate(study: "Study", population: "Population", folder: Path, *, quiet: 
     ahead = 0.0
     store = Store(study, sqlite_url(folder / "answers.sqlite"), clock=lambda: time.time() + ahead)
     options = RatingOptions(token="simulation", requests_per_second=0)
-    site = create_rating_site(store, load_keys(folder), PlatformIds(folder), options)
+    keys = load_keys(folder)
+    site = create_rating_site(store, keys, PlatformIds(folder, keys), options)
     visits: list[Any] = []
     with running(site) as url, progress_bar("Raters", quiet=quiet) as bar:
         while store.has_room() is None and (not population.raters or len(visits) < population.raters):

@@ -3,18 +3,22 @@
 This room knows stimuli and random ids. It never learns who a rater is and never scores with a model.
 """
 
-from felicity.humans.assignment import Refused
+from felicity.humans.assignment import Refused, find_rater_id
 from felicity.humans.database import POOL, StorageFailed
+from felicity.humans.erasure import Eraser
 from felicity.humans.export import export_tables, payment_list, suggest_fit, write_codebook, write_export
 from felicity.humans.identity import (
     KEY_FILE,
     PLATFORM_FILE,
     PLATFORM_ID,
+    ExpectedIds,
     Keys,
     PlatformIds,
     forget_platform_ids,
     hash_platform_id,
     load_keys,
+    read_ids,
+    sign_platform_id,
 )
 from felicity.humans.interface import INTERFACES
 from felicity.humans.lists import StimulusList, Trial, build_lists, check_orders, draw_order
@@ -39,6 +43,8 @@ __all__ = [
     "PREFER_NOT",
     "STUDY_FILE",
     "Answer",
+    "Eraser",
+    "ExpectedIds",
     "Keys",
     "Origin",
     "PlatformIds",
@@ -64,6 +70,7 @@ __all__ = [
     "draw_order",
     "draw_rater",
     "export_tables",
+    "find_rater_id",
     "find_truth",
     "forget_platform_ids",
     "hash_platform_id",
@@ -72,9 +79,11 @@ __all__ = [
     "payment_list",
     "plan_steps",
     "read_answer",
+    "read_ids",
     "read_step",
     "read_study",
     "send_raters",
+    "sign_platform_id",
     "sqlite_url",
     "suggest_fit",
     "write_codebook",

@@ -1,8 +1,9 @@
 """Which list a rater gets, and how long the place is kept for them.
 
 A list is given out as a slot with a lease. The next rater gets the list with the fewest finished and live
-slots; a lease that runs out frees its place without anything having to be deleted. Every method runs inside
-a transaction of the store.
+slots; a lease that runs out frees its place without anything having to be deleted. Until the first trial is
+answered the lease is short; an open page prolongs it only afterwards, and not for ever. Every method runs
+inside a transaction of the store.
 """
 
 import hashlib
@@ -90,26 +91,34 @@ class Assigner:
                 id=random_id(),
                 rater=rater,
                 list=name,
+                number=len(own) + 1,
                 turn=turn,
                 first=first,
                 state="live",
                 position=0,
                 trials=[[trial.row, trial.flipped] for trial in trials],
-                lease=self.new_lease(),
+                lease=self.new_lease(self.clock(), worked=not first),
                 started=self.clock(),
             )
         )
 
-    def new_lease(self) -> float:
-        """When a lease ends that begins now."""
-        return self.clock() + 60 * self.study.lease_minutes
+    def new_lease(self, started: float, *, worked: bool) -> float:
+        """When a lease ends that begins now, of a slot that was given out at a time.
 
-    def renew_lease(self, connection: Connection, own: Any, *, test: bool) -> float:
+        worked: whether the rater has answered a trial. Without, the place is kept for less, so that somebody
+        who takes many places must work for each of them; none is kept for ever.
+        """
+        now = self.clock()
+        minutes = self.study.lease_minutes if worked else self.study.start_minutes
+        # A clock that was set back must not make a lease of any length.
+        return min(now + 60 * minutes, min(started, now) + 60 * self.study.longest_minutes)
+
+    def renew_lease(self, connection: Connection, own: Any, *, worked: bool) -> float:
         """A new lease for a slot; refused if the old one ran out and somebody else has the place."""
-        if own.lease <= self.clock() and not test:
+        if own.lease <= self.clock() and not own.test:
             self.lock(connection)
             self.refuse_if_taken(connection, own)
-        return self.new_lease()
+        return self.new_lease(own.started, worked=worked)
 
     def refuse_if_taken(self, connection: Connection, own: Any) -> None:
         """Raises Refused if the list of a slot whose lease ran out is complete without it."""
@@ -155,7 +164,7 @@ class Assigner:
         return draw_order(self.study, drawn, seed=0, turn=turn)
 
 
-def id_of(session: str) -> str:
+def find_rater_id(session: str) -> str:
     """The id of the rater of a session, always the same and as random as the session is."""
     return hashlib.sha256(session.encode()).hexdigest()[:12]
 

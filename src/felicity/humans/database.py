@@ -1,5 +1,6 @@
 """One engine per database: SQLite that survives a power cut, or PostgreSQL with row locks."""
 
+import os
 import sqlite3
 import threading
 import time
@@ -18,12 +19,16 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, Opera
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from felicity.core.errors import BadInput, FelicityError, NotPossible
+from felicity.core.files import disk_errors
 
 BUSY_MS = 15_000
+CHECKPOINT_MS = 100
 POOL = 20
 IDLE_SECONDS = 2.0
 RESTORE = "restore it from a backup"
 MIGRATIONS = Path(__file__).parent / "migrations"
+# The name, as a number, of the lock under which a PostgreSQL database is set up.
+SETUP_LOCK = 7_232_718_461
 
 
 class StorageFailed(FelicityError):
@@ -58,6 +63,14 @@ class Database:
             yield connection
 
     @contextmanager
+    def set_up(self) -> Iterator[Connection]:
+        """A transaction that makes tables or claims them; one process at a time."""
+        with self.write() as connection:
+            if not self.sqlite:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(SETUP_LOCK)))
+            yield connection
+
+    @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that changes nothing."""
         with self._connect() as connection:
@@ -86,30 +99,45 @@ class Database:
                 raise StorageFailed("The connection to the database broke.") from error
             raise
 
-    def erase_deleted(self, table: sa.Table) -> None:
+    def erase_deleted(self, table: sa.Table, *, patience: float = 0.0) -> None:
         """Write the table anew, so that nothing that was deleted from it can be read from the file.
 
         SQLite writes all its tables. Its `secure_delete` is not enough: where it has moved a row to another
-        page, a copy that it no longer knows of may stay behind.
+        page, a copy that it no longer knows of may stay behind. patience: for how many seconds programs that
+        read the old state are waited for.
 
-        Raises StorageFailed; what was deleted may then still be in the file.
+        Raises StorageFailed; what was deleted may then still be in the file or its log.
         """
-        if self.sqlite:
-            with self._turn, self._connect() as connection:
-                connection.exec_driver_sql("VACUUM")
-                if connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]:
-                    raise StorageFailed(
-                        "Somebody else is reading the database; try again when they are done."
-                    )
+        if not self.sqlite:
+            with self.autocommit() as connection:
+                connection.exec_driver_sql(f"VACUUM FULL {table.name}")
             return
-        with self.autocommit() as connection:
-            connection.exec_driver_sql(f"VACUUM FULL {table.name}")
+        with self._turn, self._connect() as connection:
+            connection.exec_driver_sql("VACUUM")
+        deadline = time.monotonic() + patience
+        while not self._empty_log():
+            if time.monotonic() >= deadline:
+                raise StorageFailed(
+                    "Another program is reading the database and keeps its old state in the log; try again "
+                    "when it is done."
+                )
+            time.sleep(CHECKPOINT_MS / 1000)
+
+    def _empty_log(self) -> bool:
+        """Move SQLite's log into the file and cut it to nothing; gives whether that was possible."""
+        # Writers wait meanwhile, so that a reader who stays may hold this up for a moment only.
+        with self._turn, self._connect() as connection:
+            connection.exec_driver_sql(f"PRAGMA busy_timeout={CHECKPOINT_MS}")
+            try:
+                return not connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()[0]
+            finally:
+                connection.exec_driver_sql(f"PRAGMA busy_timeout={BUSY_MS}")
 
     def migrate(self) -> None:
         """Bring the tables up to date."""
         config = Config()
         config.set_main_option("script_location", str(MIGRATIONS))
-        with self.write() as connection:
+        with self.set_up() as connection:
             config.attributes["connection"] = connection
             try:
                 command.upgrade(config, "head")
@@ -138,7 +166,7 @@ def _open(url: str) -> Engine:
     try:
         if parsed.drivername == "sqlite":
             return _open_sqlite(url)
-        engine = sa.create_engine(url, pool_size=POOL, max_overflow=0, pool_timeout=30)
+        engine = sa.create_engine(url, pool_size=POOL, max_overflow=0, pool_timeout=30, hide_parameters=True)
         _test_idle_connections(engine)
         with engine.connect():
             return engine
@@ -170,8 +198,15 @@ def _test_idle_connections(engine: Engine) -> None:
 
 
 def _open_sqlite(url: str) -> Engine:
+    path = sa.make_url(url).database
+    if path and path != ":memory:" and not Path(path).exists():
+        # SQLite gives its further files the mode of this one.
+        with disk_errors(Path(path), "create"):
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     engine = sa.create_engine(
         url,
+        # What raters wrote never stands in a message.
+        hide_parameters=True,
         pool_size=POOL,
         max_overflow=POOL,
         connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False},

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.files import replacing
+from felicity.core.files import escape_formulas, replacing
 from felicity.humans.integrity import read_answers
 from felicity.humans.progress import describe_progress
 from felicity.humans.stimuli import Stimulus
@@ -88,7 +88,7 @@ MEANINGS = {
     "revised": "how often the answer was changed after going back",
     "flags": "signs to look at, never reasons for automatic rejection: fast, left_page, pasted, not_typed, "
     "no_script, one_answer_throughout",
-    "state": "finished (counted), live, lapsed, screened, withdrawn or set_aside",
+    "state": "finished (counted), live, lapsed, released, screened, withdrawn or set_aside",
     "answers": "main trials answered",
     "of": "main trials in the list",
     "minutes": "minutes from consent to the last answer",
@@ -324,6 +324,10 @@ def write_codebook(study: Study, tables: Mapping[str, pl.DataFrame]) -> str:
             meaning = MEANINGS.get(column) or questions.get(column) or "column of the stimuli"
             lines.append(f"| {column} | {kind} | {meaning} |")
         lines.append("")
+    lines += [
+        "In the .csv files, an apostrophe stands before texts that a spreadsheet would run as a formula,"
+    ]
+    lines += ["unless they were exported with --raw; the .parquet files have every text as it is.", ""]
     line = suggest_fit(study)
     if line:
         lines += ["## A first model", "", f"    {line}", ""]
@@ -331,16 +335,18 @@ def write_codebook(study: Study, tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def write_export(
-    store: Store, folder: Path, *, tests: bool = False, unfinished: bool = False
+    store: Store, folder: Path, *, tests: bool = False, unfinished: bool = False, raw: bool = False
 ) -> dict[str, pl.DataFrame]:
     """Write every table as .csv and .parquet, and codebook.md; gives the tables.
+
+    raw: CSV files have texts as they are, also those that a spreadsheet would run as a formula.
 
     Raises FelicityError if the folder cannot be written.
     """
     tables = export_tables(store, tests=tests, unfinished=unfinished)
     for name, frame in tables.items():
         with replacing(folder / f"{name}.csv") as part:
-            frame.write_csv(part)
+            (frame if raw else escape_formulas(frame)).write_csv(part)
         with replacing(folder / f"{name}.parquet") as part:
             frame.write_parquet(part)
     with replacing(folder / "codebook.md") as part:

@@ -10,6 +10,7 @@ from felicity.humans.tables import answers, raters, slots
 
 # A rater who gives one answer throughout this many trials is worth a look.
 FEWEST_FOR_FLAT = 8
+DROPPED = ("lapsed", "withdrawn", "released")
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def describe_progress(store: Store) -> Progress:
                 "finished": states["finished"],
                 "live": states["live"],
                 "wanted": max(quota - states["finished"] - states["live"], 0),
-                "dropped": states["lapsed"] + states["withdrawn"],
+                "dropped": sum(states[name] for name in DROPPED),
                 "screened": states["screened"],
                 "set_aside": states["set_aside"],
             }
@@ -57,7 +58,7 @@ def _totals(
     store: Store, real: list[dict[str, Any]], rows: list[dict[str, Any]], lists: list[dict[str, Any]]
 ) -> dict[str, Any]:
     states = Counter(row["state"] for row in real)
-    begun = len(real)
+    begun, dropped = len(real), sum(states[name] for name in DROPPED)
     minutes = [row["minutes"] for row in real if row["minutes"] is not None]
     return {
         "quota": store.study.design.quota * len(lists),
@@ -65,13 +66,16 @@ def _totals(
         "live": states["live"],
         "lapsed": states["lapsed"],
         "withdrawn": states["withdrawn"],
+        "released": states["released"],
         "screened": states["screened"],
         "set_aside": states["set_aside"],
-        "drop_out": round((states["lapsed"] + states["withdrawn"]) / begun, 3) if begun else None,
+        "dropped": dropped,
+        "drop_out": round(dropped / begun, 3) if begun else None,
         "answers": sum(row["answers"] for row in real),
         "median_minutes": round(median(minutes), 1) if minutes else None,
         "tests": len(rows) - len(real),
         "paused": store.paused(),
+        "unerased": store.unerased(),
     }
 
 

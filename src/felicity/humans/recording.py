@@ -85,7 +85,7 @@ class Recorder:
         return "revised"
 
     def try_quiz(
-        self, connection: Connection, own: Any, step: int, key: str, answer: Answer
+        self, connection: Connection, own: Any, step: int, key: str, answer: Answer, *, lease: float
     ) -> Outcome | None:
         """Count a try; None if the rater may go on."""
         where = sa.and_(answers.c.slot == own.id, answers.c.step == step)
@@ -103,7 +103,6 @@ class Recorder:
         if answer.correct:
             return None
         if self.study.quiz and tries < self.study.quiz.tries:
-            lease = self.clock() + 60 * self.study.lease_minutes
             connection.execute(sa.update(slots).where(slots.c.id == own.id).values(lease=lease))
             return "try_again"
         self.screen_out(connection, own)

@@ -6,7 +6,6 @@ on the disk together.
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from felicity.core.errors import BadInput
-from felicity.humans.assignment import Assigner, Refusal, Refused, id_of, random_id
-from felicity.humans.database import Database, StorageFailed
+from felicity.humans.assignment import Assigner, Refusal, Refused, find_rater_id, random_id
+from felicity.humans.database import Database
 from felicity.humans.lists import Trial, build_lists, check_orders
 from felicity.humans.recording import Outcome, Recorder
 from felicity.humans.steps import Step, plan_steps
@@ -28,6 +27,10 @@ from felicity.humans.tasks import Answer
 
 DATABASE_FILE = "answers.sqlite"
 MOST_PLANNED = 5_000
+# States of a list that its rater can no longer answer.
+LOST = ("released", "lapsed")
+# States of a list that was answered to its end.
+DONE = ("finished", "set_aside")
 
 # Every answer and every page needs these, so they are built once. A slot's trials are read only where its
 # steps are not known yet: they are by far its longest column and never change.
@@ -41,7 +44,7 @@ _OF_RATER = (
     sa.select(*_SLOT)
     .join(raters, raters.c.id == slots.c.rater)
     .where(raters.c.id == sa.bindparam("of_rater"))
-    .order_by(slots.c.started)
+    .order_by(slots.c.number)
 )
 _LOCKED = (
     sa.select(*_SLOT)
@@ -97,7 +100,7 @@ class Store:
 
     def _claim_database(self) -> None:
         """The database belongs to one study; answers to other stimuli do not go into it."""
-        with self.database.write() as connection:
+        with self.database.set_up() as connection:
             stored = connection.execute(sa.select(study_table.c.digest)).scalar()
             counted = connection.execute(sa.select(sa.func.count()).select_from(raters)).scalar()
             if stored == self.study.digest:
@@ -134,15 +137,23 @@ class Store:
             counts = self.assigner.counts(connection, test=False)
         return "full" if row.closed or min(counts.values()) >= self.study.design.quota else None
 
-    def enter(self, *, key_hash: str | None = None, test: bool = False, session: str | None = None) -> str:
+    def enter(
+        self,
+        *,
+        key_hash: str | None = None,
+        test: bool = False,
+        session: str | None = None,
+        keep: Callable[[], None] | None = None,
+    ) -> str:
         """Let a rater in who has just consented, and give them a list; gives the rater's random id.
 
         A platform id that came before is the same rater, whose place is kept. So is a session, a random word:
-        a consent form that is sent twice lets one person in.
+        a consent form that is sent twice lets one person in. keep: writes the platform id down for payment,
+        at a moment when the study can be neither closed nor forgotten.
 
         Raises Refused, StorageFailed.
         """
-        rater = random_id() if session is None else id_of(session)
+        rater = random_id() if session is None else find_rater_id(session)
         row: dict[str, Any] = {
             "id": rater,
             "key_hash": key_hash,
@@ -162,6 +173,8 @@ class Store:
                 self.assigner.refuse_if_closed(connection, test=test)
                 connection.execute(sa.insert(raters).values(**row))
                 self.assigner.give(connection, rater, (), test=test, first=True)
+                if keep is not None:
+                    keep()
         except IntegrityError:
             known_rater = self.find_rater(key_hash) if key_hash else None
             if known_rater is None:
@@ -177,7 +190,7 @@ class Store:
         with self.database.write() as connection:
             self.assigner.lock(connection)
             own = self._slots(connection, rater)
-            active = own[-1].rater_state == "active" and own[-1].state != "live"
+            active = own[-1].rater_state == "active" and own[-1].state in DONE
             if not active or len(own) >= self.study.design.lists_per_rater:
                 return False
             try:
@@ -219,7 +232,7 @@ class Store:
             position=slot.position,
             steps=steps,
             lease=slot.lease,
-            lists_done=sum(one.state in ("finished", "set_aside") for one in own),
+            lists_done=sum(one.state in DONE for one in own),
         )
 
     def steps(self, slot: str) -> tuple[Step, ...]:
@@ -263,24 +276,39 @@ class Store:
         _refuse_if_out(own)
         return own
 
-    def record(self, rater: str, slot: str, step: int, key: str, answer: Answer, *, shown: float) -> Outcome:
+    def record(
+        self,
+        rater: str,
+        slot: str,
+        step: int,
+        key: str,
+        answer: Answer,
+        *,
+        shown: float,
+        revise: bool = True,
+    ) -> Outcome:
         """Store the answer to a step, exactly once.
 
         key: the idempotency key of the form; the same key again changes nothing. shown: when the page was
-        sent. A step behind the current one is left alone, unless the study allows going back.
+        sent. A step behind the current one is left alone, unless the study allows going back and `revise`
+        does, too.
 
         Raises Refused if the slot is lost, StorageFailed if nothing was stored.
         """
         with self.database.write() as connection:
             own = self._lock_slot(connection, rater, slot)
             steps = self._steps(connection, slot)
+            if own.state in LOST:
+                raise Refused("expired")
             if own.state != "live" or step < own.position:
+                if not revise:
+                    return "repeated"
                 return self.recorder.revise(connection, own, steps, step, key, answer)
             if step > own.position or step >= len(steps):
                 return "ahead"
-            lease = self.assigner.renew_lease(connection, own, test=own.test)
+            lease = self.assigner.renew_lease(connection, own, worked=_has_worked(own, steps, step + 1))
             if steps[step].kind == "quiz":
-                outcome = self.recorder.try_quiz(connection, own, step, key, answer)
+                outcome = self.recorder.try_quiz(connection, own, step, key, answer, lease=lease)
                 if outcome is not None:
                     return outcome
             else:
@@ -293,8 +321,9 @@ class Store:
     def complete(self, rater: str) -> None:
         """Give the completion code to a rater who has finished at least one list and wants no more."""
         with self.database.write() as connection:
-            own = self._lock_slot(connection, rater, self._slots(connection, rater)[-1].id)
-            if own.state != "live":
+            own = self._slots(connection, rater)
+            last = self._lock_slot(connection, rater, own[-1].id)
+            if last.state != "live" and any(slot.state in DONE for slot in (*own[:-1], last)):
                 self.recorder.complete(connection, rater)
 
     def stored(self, slot: str, step: int) -> str | None:
@@ -304,15 +333,18 @@ class Store:
             return connection.execute(query).scalar()
 
     def extend(self, rater: str) -> None:
-        """Renew the lease of this rater's open slot.
+        """Renew the lease of this rater's open slot, if it has not run out and a trial has been answered.
 
-        Raises Refused if the place was given to another.
+        A page that is only left open takes no place up again.
+
+        Raises Refused if there is no such rater.
         """
         with self.database.write() as connection:
             own = self._lock_slot(connection, rater, self._slots(connection, rater)[-1].id)
-            if own.state != "live":
+            worked = _has_worked(own, self._steps(connection, own.id), own.position)
+            if own.state != "live" or own.lease <= self.clock() or not worked:
                 return
-            lease = self.assigner.renew_lease(connection, own, test=own.test)
+            lease = self.assigner.new_lease(own.started, worked=True)
             connection.execute(sa.update(slots).where(slots.c.id == own.id).values(lease=lease))
 
     def check_lease(self, rater: str) -> None:
@@ -322,33 +354,107 @@ class Store:
         """
         with self.database.read() as connection:
             own = self._slots(connection, rater)[-1]
+            if own.state in LOST:
+                raise Refused("expired")
             if own.state == "live" and not own.test and own.lease <= self.clock():
                 self.assigner.refuse_if_taken(connection, own)
 
+    def settle(self, rater: str) -> bool:
+        """Give the completion code to a rater who has lost a further list but finished one before.
+
+        Gives whether there was a finished one; the list that was lost counts as dropped.
+
+        Raises Refused if there is no such rater.
+        """
+        with self.database.write() as connection:
+            own = self._slots(connection, rater)
+            if not any(slot.state in DONE for slot in own):
+                return False
+            lost = sa.and_(slots.c.id == own[-1].id, slots.c.state == "live")
+            connection.execute(sa.update(slots).where(lost).values(state="lapsed"))
+            self.recorder.complete(connection, rater)
+            return True
+
+    def release(self, *, idle: float | None = None, only: Sequence[str] = ()) -> list[str]:
+        """Free the places of raters who have not finished, for good; gives the raters who lost one.
+
+        idle: those who have stored no answer for so many minutes. only: those with these ids.
+        """
+        last = (
+            sa.select(answers.c.slot, sa.func.max(answers.c.created).label("at"))
+            .group_by(answers.c.slot)
+            .subquery()
+        )
+        active = sa.func.coalesce(last.c.at, slots.c.started)
+        query = (
+            sa.select(slots.c.id, slots.c.rater)
+            .join(raters, raters.c.id == slots.c.rater)
+            .outerjoin(last, last.c.slot == slots.c.id)
+            .where(slots.c.state == "live", raters.c.test.is_(False))
+            .order_by(slots.c.started)
+        )
+        if idle is not None:
+            query = query.where(active <= self.clock() - 60 * idle)
+        if only:
+            query = query.where(slots.c.rater.in_(only))
+        with self.database.write() as connection:
+            self.assigner.lock(connection)
+            chosen = connection.execute(query).all()
+            freed = []
+            for row in chosen:
+                # Somebody may have finished at this moment.
+                still = sa.and_(slots.c.id == row.id, slots.c.state == "live")
+                if connection.execute(sa.update(slots).where(still).values(state="released")).rowcount:
+                    freed.append(str(row.rater))
+        return freed
+
     def withdraw(self, rater: str) -> None:
-        """Delete everything a rater has answered and free the slot."""
+        """Delete everything a rater has answered and free the slot; `erase` then removes it from the file.
+
+        Doing it again changes nothing.
+
+        Raises Refused if there is no such rater, StorageFailed if nothing was deleted.
+        """
         with self.database.write() as connection:
             # An answer that is being stored at this moment is waited for, so that it is deleted as well.
             locked = sa.select(slots.c.id).where(slots.c.rater == rater).with_for_update()
             own = connection.execute(locked).scalars().all()
             if not own:
                 raise Refused("unknown")
+            here = sa.and_(raters.c.id == rater, raters.c.state != "withdrawn")
+            gone = {"state": "withdrawn", "code": None}
+            if not connection.execute(sa.update(raters).where(here).values(**gone)).rowcount:
+                return
             connection.execute(sa.delete(answers).where(answers.c.slot.in_(own)))
             connection.execute(
                 sa.update(slots)
                 .where(slots.c.rater == rater)
                 .values(state="withdrawn", trials=[], position=0)
             )
-            connection.execute(
-                sa.update(raters).where(raters.c.id == rater).values(state="withdrawn", code=None)
-            )
+            if self.database.sqlite:
+                connection.execute(sa.update(study_table).values(unerased=study_table.c.unerased + 1))
         for slot in own:
             self._planned.pop(slot, None)
-        # PostgreSQL would lock everybody out meanwhile; its own vacuum comes later. The answers are deleted
-        # even if the file cannot be written anew now, for example because the disk is full.
-        if self.database.sqlite:
-            with suppress(StorageFailed):
-                self.database.erase_deleted(answers)
+
+    def unerased(self) -> int:
+        """How many withdrawals may still be readable in a file of the database.
+
+        PostgreSQL's own vacuum comes later; to write its tables anew would lock everybody out meanwhile.
+        """
+        with self.database.autocommit() as connection:
+            return int(connection.execute(sa.select(study_table.c.unerased)).scalar_one())
+
+    def erase(self, *, patience: float = 0.0) -> None:
+        """Write the database anew, so that what was withdrawn or forgotten is not in its files either.
+
+        patience: for how many seconds another program that is reading the old state is waited for.
+
+        Raises StorageFailed; it may then still be in the file, so try again.
+        """
+        count = self.unerased()
+        self.database.erase_deleted(raters, patience=patience)
+        with self.database.write() as connection:
+            connection.execute(sa.update(study_table).values(unerased=study_table.c.unerased - count))
 
     def pause(self, paused: bool) -> None:
         """Let nobody new in, or again; whoever has begun may go on."""
@@ -368,14 +474,15 @@ class Store:
     def forget(self) -> int:
         """Drop every hash of a platform id and close the study to new raters; gives how many there were.
 
-        Raises StorageFailed; what was dropped may then still be readable in the file, so try again.
+        When this returns nobody's id is written any more: `enter` does so only while the study is open. The
+        hashes may be readable in the file until `erase`.
+
+        Raises StorageFailed.
         """
         with self.database.write() as connection:
             connection.execute(sa.update(study_table).values(closed=True))
             changed = sa.update(raters).where(raters.c.key_hash.is_not(None)).values(key_hash=None)
-            count = int(connection.execute(changed).rowcount)
-        self.database.erase_deleted(raters)
-        return count
+            return int(connection.execute(changed).rowcount)
 
     def set_aside(self, kept: dict[str, bool]) -> int:
         """Count or set aside the finished slots of raters; gives how many changed.
@@ -395,6 +502,11 @@ class Store:
         """Every row of a table."""
         with self.database.autocommit() as connection:
             return connection.execute(sa.select(table)).all()
+
+
+def _has_worked(own: Any, steps: Sequence[Step], reached: int) -> bool:
+    """Whether the rater of a slot has answered a trial, once the steps before `reached` are answered."""
+    return not own.first or any(step.trial is not None for step in steps[:reached])
 
 
 def _refuse_if_out(own: Any) -> None:

@@ -28,6 +28,9 @@ class Platform:
     required: bool = False
     completion_code: str = ""
     completion_url: str = ""
+    # The file of the ids that are let in; whether a link needs a signature (`felicity rate links`).
+    ids: Path | None = None
+    signed: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,10 @@ class Study:
     seed: int = 0
     back: bool = False
     lease_minutes: float = 30.0
+    # Until the first trial is answered, and altogether; places that one address may take within half an hour.
+    start_minutes: float = 10.0
+    longest_minutes: float = 180.0
+    places_per_address: int = 40
     platform: Platform = Platform()
     information: Page | None = None
     instructions: Page | None = None

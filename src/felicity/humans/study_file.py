@@ -6,6 +6,7 @@ It is read once, before launch; whatever is wrong with it is refused with file, 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import Formatter
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,8 +23,11 @@ RIGHT_TO_LEFT = frozenset(("ar", "arc", "ckb", "dv", "fa", "he", "ks", "ps", "sd
 PLATFORMS = {"prolific": "PROLIFIC_PID", "sona": "survey_code", "mturk": "workerId"}
 
 SECTIONS = {
-    "study": ("title", "language", "interface", "direction", "contact", "seed", "back", "lease_minutes"),
-    "platform": ("name", "parameter", "required", "completion_code", "completion_url"),
+    "study": (
+        *("title", "language", "interface", "direction", "contact", "seed", "back"),
+        *("lease_minutes", "start_minutes", "longest_minutes", "places_per_address"),
+    ),
+    "platform": ("name", "parameter", "required", "completion_code", "completion_url", "ids", "signed"),
     "information": ("title", "text"),
     "consent": ("title", "text", "agree"),
     "instructions": ("title", "text"),
@@ -43,6 +47,15 @@ SECTIONS = {
     "screening": ("most_failed_checks",),
     "debriefing": ("title", "text"),
 }
+# Where a study says nothing else: minutes from page to page until the first trial is answered, and how
+# many leases somebody may keep a place for altogether.
+START_MINUTES = 10
+LONGEST_LEASES = 6
+LONGEST_LEASE = 7 * 24 * 60
+# A class of 30 behind one address, some of whom begin again in another browser.
+PLACES_PER_ADDRESS = 40
+# As wide as the columns of the database.
+LONGEST_CODE = 64
 REQUIRED = ("study", "consent", "task", "stimuli")
 
 
@@ -149,6 +162,7 @@ def _build(reader: Reader, origin: Origin | None) -> Study:
     consent = reader.page("consent")
     if consent is None:
         document.fail(("consent",), "is missing")
+    lease = reader.whole(("study", "lease_minutes"), 30, least=1, most=LONGEST_LEASE)
     default_direction = "rtl" if base in RIGHT_TO_LEFT else "ltr"
     study = Study(
         folder=document.path.parent,
@@ -159,7 +173,17 @@ def _build(reader: Reader, origin: Origin | None) -> Study:
         contact=reader.text(("study", "contact")),
         seed=reader.whole(("study", "seed"), 0),
         back=reader.flag(("study", "back"), False),
-        lease_minutes=reader.whole(("study", "lease_minutes"), 30, least=1, most=7 * 24 * 60),
+        lease_minutes=lease,
+        start_minutes=reader.whole(
+            ("study", "start_minutes"), min(START_MINUTES, lease), least=1, most=lease
+        ),
+        longest_minutes=reader.whole(
+            ("study", "longest_minutes"),
+            LONGEST_LEASES * lease,
+            least=lease,
+            most=LONGEST_LEASES * LONGEST_LEASE,
+        ),
+        places_per_address=reader.whole(("study", "places_per_address"), PLACES_PER_ADDRESS),
         platform=_platform(reader),
         information=reader.page("information"),
         consent=consent,
@@ -197,6 +221,8 @@ def _interface(reader: Reader, base: str) -> dict[str, str]:
         known = read_interface("en")
         document.only(("interface",), tuple(known))
         own = {key: document.text(("interface", key)) for key in document.content["interface"]}
+        for key, text in own.items():
+            _check_placeholders(document, key, text, known[key])
     if name in INTERFACES:
         return read_interface(name) | own
     missing = [key for key in read_interface("en") if key not in own]
@@ -210,6 +236,22 @@ def _interface(reader: Reader, base: str) -> dict[str, str]:
     return own
 
 
+def _check_placeholders(document: Document, key: str, text: str, english: str) -> None:
+    """Refuse what could not be filled in when a rater opens the page."""
+    names = {name for _, name, _, _ in Formatter().parse(english) if name is not None}
+    if not names:
+        # Shown as it is written.
+        return
+    allowed = " and ".join(f"{{{name}}}" for name in sorted(names))
+    try:
+        parts = list(Formatter().parse(text))
+    except ValueError:
+        document.fail(("interface", key), f"has a single brace; write {allowed}, and {{{{ for a brace")
+    for _, name, form, conversion in parts:
+        if name is not None and (name not in names or form or conversion):
+            document.fail(("interface", key), f"has the placeholder '{{{name}}}'; it may have {allowed}")
+
+
 def _platform(reader: Reader) -> Platform:
     name = reader.choice(("platform", "name"), (*PLATFORMS, "other", "none"), "none")
     parameter = reader.text(("platform", "parameter"), PLATFORMS.get(name, ""))
@@ -220,11 +262,27 @@ def _platform(reader: Reader) -> Platform:
     url = reader.text(("platform", "completion_url"))
     if url and (urlsplit(url).scheme not in ("https", "http") or not urlsplit(url).netloc):
         reader.document.fail(("platform", "completion_url"), f"is '{url}', not an https:// address")
+    code = reader.text(("platform", "completion_code"))
+    if len(code) > LONGEST_CODE or not code.isprintable():
+        reader.document.fail(
+            ("platform", "completion_code"),
+            f"should be at most {LONGEST_CODE} printable characters; it has {len(code)}",
+        )
+    ids = reader.text(("platform", "ids"))
+    signed = reader.flag(("platform", "signed"), False)
+    required = reader.flag(("platform", "required"), bool(parameter))
+    for name, chosen in (("ids", ids), ("signed", signed)):
+        if chosen and not (parameter and required):
+            reader.document.fail(
+                ("platform", name), "needs a platform whose id is required; set platform.name"
+            )
     return Platform(
         parameter=parameter,
-        required=reader.flag(("platform", "required"), bool(parameter)),
-        completion_code=reader.text(("platform", "completion_code")),
+        required=required,
+        completion_code=code,
         completion_url=url,
+        ids=reader.document.path.parent / ids if ids else None,
+        signed=signed,
     )
 
 
@@ -300,6 +358,13 @@ def _design(reader: Reader, stimuli: tuple[Stimulus, ...]) -> Design:
     lists = reader.choice(("design", "lists"), ("latin", "all", "column"), "latin")
     if lists == "column" and not any(stimulus.list_name for stimulus in stimuli):
         reader.document.fail(("design", "lists"), "is 'column', but the stimuli have no column 'list'")
+    for stimulus in stimuli if lists == "column" else ():
+        if len(stimulus.list_name) > LONGEST_CODE or not stimulus.list_name.isprintable():
+            reader.document.fail(
+                ("design", "lists"),
+                f"is 'column', but the list on line {stimulus.line} of the stimuli has a name of "
+                f"{len(stimulus.list_name)} characters; use at most {LONGEST_CODE} printable ones",
+            )
     return Design(
         lists=lists,  # type: ignore[arg-type]
         between=between,

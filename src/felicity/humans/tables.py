@@ -37,6 +37,8 @@ study = Table(
     Column("digest", String(64), nullable=False),
     Column("paused", Boolean, nullable=False),
     Column("closed", Boolean, nullable=False),
+    # Withdrawals whose answers may still be readable in a file of the database.
+    Column("unerased", Integer, nullable=False, server_default="0"),
     Column("created", Float, nullable=False),
 )
 
@@ -59,6 +61,8 @@ slots = Table(
     Column("id", String(16), primary_key=True),
     Column("rater", String(16), ForeignKey("raters.id"), nullable=False),
     Column("list", String(64), nullable=False),
+    # 1 for a rater's first list; clocks may be set back.
+    Column("number", Integer, nullable=False, server_default="1"),
     Column("turn", Integer, nullable=False),
     Column("first", Boolean, nullable=False),
     Column("state", String(12), nullable=False),

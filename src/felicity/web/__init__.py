@@ -4,11 +4,12 @@ Like the command line, these pages call the public functions of other rooms and 
 """
 
 from felicity.web.explore import create_explore_site, serve_explore, write_offline_page
-from felicity.web.rating import RatingOptions, create_rating_site
+from felicity.web.rating import AddressLimit, RatingOptions, create_rating_site
 from felicity.web.review import create_review_site, serve_review
 from felicity.web.server import find_port, running, serve, warn_about
 
 __all__ = [
+    "AddressLimit",
     "RatingOptions",
     "create_explore_site",
     "create_rating_site",

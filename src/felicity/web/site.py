@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -25,6 +26,8 @@ Form = dict[str, str]
 
 LARGEST_BODY = 64 * 1024
 MOST_FIELDS = 200
+SILENT_SECONDS = 60.0
+MOST_REMEMBERED = 100
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -63,6 +66,32 @@ class RateLimit:
         if len(self._buckets) > 50_000:
             self._buckets = {key: (left, at) for key, (left, at) in self._buckets.items() if now - at < 60}
         return level >= 1.0
+
+
+class SeldomLog:
+    """Messages for whoever runs a site, on standard error; the same one at most once a minute."""
+
+    def __init__(self, logger: logging.Logger, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.logger = logger
+        self.clock = clock
+        self._said: dict[str, float] = {}
+
+    def warning(self, message: str) -> None:
+        """Something that may be meant to be so."""
+        self._say(logging.WARNING, message)
+
+    def error(self, message: str) -> None:
+        """Something that raters suffer from."""
+        self._say(logging.ERROR, message)
+
+    def _say(self, level: int, message: str) -> None:
+        now = self.clock()
+        if now - self._said.get(message, -SILENT_SECONDS) < SILENT_SECONDS:
+            return
+        if len(self._said) >= MOST_REMEMBERED:
+            self._said.clear()
+        self._said[message] = now
+        self.logger.log(level, message)
 
 
 class Guard:

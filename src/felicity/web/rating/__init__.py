@@ -1,5 +1,6 @@
 """The rating site: consent to completion code, and the researcher's page."""
 
+from felicity.web.rating.addresses import AddressLimit
 from felicity.web.rating.app import RatingOptions, create_rating_site
 
-__all__ = ["RatingOptions", "create_rating_site"]
+__all__ = ["AddressLimit", "RatingOptions", "create_rating_site"]

@@ -2,9 +2,12 @@
 
 import hashlib
 import hmac
+import ipaddress
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from anyio import to_thread
 from fastapi import FastAPI, Request
@@ -15,6 +18,8 @@ from felicity.core.errors import FelicityError
 from felicity.humans import (
     PLATFORM_ID,
     POOL,
+    Eraser,
+    ExpectedIds,
     Keys,
     PlatformIds,
     Refused,
@@ -23,21 +28,36 @@ from felicity.humans import (
     Unanswered,
     hash_platform_id,
     read_step,
+    sign_platform_id,
 )
+from felicity.web.rating.addresses import AddressLimit
 from felicity.web.rating.pages import Pages
 from felicity.web.rating.researcher import add_researcher_pages
-from felicity.web.rating.session import Session, Signer, start_session, with_rater
-from felicity.web.site import Form, FormFields, Guard, RateLimit, make_site, make_templates, same_token
+from felicity.web.rating.session import Session, Signer, owns_rater, start_session, with_rater
+from felicity.web.site import (
+    Form,
+    FormFields,
+    Guard,
+    RateLimit,
+    SeldomLog,
+    make_site,
+    make_templates,
+    same_token,
+)
+
+SIGNATURE = "signature"
+log = SeldomLog(logging.getLogger(__name__))
 
 
 @dataclass(frozen=True)
 class RatingOptions:
-    """How the site is run."""
+    """How the site is run; without `addresses`, one address may take any number of places."""
 
     token: str
     preview: bool = False
     secure: bool = False
     requests_per_second: float = 100.0
+    addresses: AddressLimit | None = None
 
 
 def make_test_token(keys: Keys) -> str:
@@ -50,7 +70,11 @@ def create_rating_site(store: Store, keys: Keys, ids: PlatformIds, options: Rati
     site = make_site()
     signer = Signer(keys.signing, secure=options.secure)
     pages = Pages(store.study, make_templates(), signer)
-    shared = _Shared(store, keys, ids, options, signer, pages)
+    expected = store.study.platform.ids
+    eraser = Eraser(store)
+    shared = _Shared(
+        store, keys, ids, options, signer, pages, eraser, ExpectedIds(expected) if expected else None
+    )
     _add_arrival(site, shared)
     _add_study(site, shared)
     _add_leaving(site, shared)
@@ -68,7 +92,9 @@ def create_rating_site(store: Store, keys: Keys, ids: PlatformIds, options: Rati
     async def hold_store(_site: FastAPI) -> AsyncIterator[None]:
         # A thread without a connection of its own would only wait for one.
         to_thread.current_default_thread_limiter().total_tokens = POOL
+        eraser.start()
         yield
+        await to_thread.run_sync(eraser.stop)
         store.close()
 
     site.router.lifespan_context = hold_store
@@ -85,6 +111,32 @@ class _Shared:
     options: RatingOptions
     signer: Signer
     pages: Pages
+    eraser: Eraser
+    expected: ExpectedIds | None
+
+    def admits(self, platform_id: str, signature: str) -> bool:
+        """Whether a platform id may come in: one that is expected, with a signature if links have one."""
+        signed = same_token(signature, sign_platform_id(self.keys, platform_id))
+        if self.store.study.platform.signed and not signed:
+            return False
+        return self.expected is None or platform_id in self.expected
+
+    def has_place_for(self, request: Request, session: Session, *, take: bool = False) -> bool:
+        """Whether the address of a request may have a place; nobody whose id is verified is counted."""
+        platform = self.store.study.platform
+        verified = session.key_hash is not None and (platform.signed or platform.ids is not None)
+        limit = self.options.addresses
+        if limit is None or session.test or verified:
+            return True
+        address = request.client.host if request.client else ""
+        if limit.allows(address, session.sid, take=take):
+            return True
+        proxy = " Its raters come through a proxy; name it with --proxy." if _is_loopback(address) else ""
+        log.warning(
+            f"One address has taken {limit.most} places within half an hour and gets no more; "
+            f"places_per_address in study.toml sets how many.{proxy}"
+        )
+        return False
 
     def rater(self, request: Request) -> tuple[Session, str]:
         """The session and rater of a request.
@@ -108,7 +160,8 @@ def _add_arrival(site: FastAPI, shared: _Shared) -> None:
             request.query_params.get("test", ""), make_test_token(shared.keys)
         )
         if request.query_params:
-            return _take_parameters(shared, old, given, test=test)
+            signature = request.query_params.get(SIGNATURE, "")
+            return _take_parameters(shared, old, given, signature, test=test)
         session = old if old and (old.test or not test) else start_session(None, key_hash=None, test=test)
         if session.rater is not None and not shared.store.knows(session.rater):
             session = start_session(None, key_hash=session.key_hash, test=session.test)
@@ -122,6 +175,8 @@ def _add_arrival(site: FastAPI, shared: _Shared) -> None:
         shut = None if session.test else shared.store.has_room()
         if shut:
             return shared.pages.message(shut, f"{shut}_text")
+        if not shared.has_place_for(request, session):
+            return shared.pages.message("crowded", "crowded_text", 429)
         response = shared.pages.consent(session)
         shared.signer.write(response, session)
         return response
@@ -137,23 +192,37 @@ def _add_arrival(site: FastAPI, shared: _Shared) -> None:
             return _go_as(session, "/study", shared)
         if not form.get("agree"):
             return shared.pages.consent(session, error="agree_needed")
-        rater = shared.store.enter(key_hash=session.key_hash, test=session.test, session=session.sid)
+        if not shared.has_place_for(request, session, take=True):
+            return shared.pages.message("crowded", "crowded_text", 429)
+        keep = partial(shared.ids.add, session.platform_id) if session.platform_id else None
+        rater = shared.store.enter(
+            key_hash=session.key_hash, test=session.test, session=session.sid, keep=keep
+        )
         return _go_as(with_rater(session, rater), "/study", shared)
 
 
-def _take_parameters(shared: _Shared, old: Session | None, given: str, *, test: bool) -> Response:
+def _take_parameters(
+    shared: _Shared, old: Session | None, given: str, signature: str, *, test: bool
+) -> Response:
     """Replace a platform id by its hash and send the browser to an address without it."""
-    key_hash = None
-    if given and not test:
-        if not PLATFORM_ID.fullmatch(given):
-            return shared.pages.message("needs_link", "", 400)
-        if shared.store.closed():
-            return shared.pages.message("full", "full_text")
-        key_hash = hash_platform_id(shared.keys, given)
-        shared.ids.add(key_hash, given)
-    if key_hash is None and not test:
+    if test:
+        return _go_as(start_session(old, key_hash=None, test=True), "/", shared)
+    if not given:
         return RedirectResponse("/", status_code=303)
-    return _go_as(start_session(old, key_hash=key_hash, test=test), "/", shared)
+    if not PLATFORM_ID.fullmatch(given):
+        return shared.pages.message("needs_link", "", 400)
+    if shared.store.closed():
+        return shared.pages.message("full", "full_text")
+    if not shared.admits(given, signature):
+        return shared.pages.message("needs_link", "", 403)
+    session = start_session(
+        old,
+        key_hash=hash_platform_id(shared.keys, given),
+        test=False,
+        platform_id=given,
+        signed=shared.store.study.platform.signed,
+    )
+    return _go_as(session, "/", shared)
 
 
 def _add_study(site: FastAPI, shared: _Shared) -> None:
@@ -163,15 +232,20 @@ def _add_study(site: FastAPI, shared: _Shared) -> None:
     def show(request: Request, step: int | None = None) -> Response:
         session, rater = shared.rater(request)
         place = store.place(rater)
-        if place.step is None:
+        if place.step is None or place.rater_state == "finished":
             more = place.rater_state == "active" and place.lists_done < store.study.design.lists_per_rater
             if place.rater_state == "active" and not (more and store.can_continue(rater)):
                 store.complete(rater)
                 place = store.place(rater)
             return pages.done(session, place)
-        if place.lease <= store.clock():
-            store.check_lease(rater)
-        earlier = step is not None and store.study.back and 0 <= step < place.position
+        if place.state != "live" or place.lease <= store.clock():
+            try:
+                store.check_lease(rater)
+            except Refused as lost:
+                return _settle(shared, rater, lost)
+        # Nobody who merely knows a platform id sees or changes what its rater has answered.
+        may_go_back = store.study.back and owns_rater(session, rater)
+        earlier = step is not None and may_go_back and 0 <= step < place.position
         if earlier and step is not None and place.steps[step].kind == "trial":
             return pages.step(session, place, step, stored=store.stored(place.slot, step))
         return pages.step(session, place, place.position)
@@ -192,7 +266,13 @@ def _add_study(site: FastAPI, shared: _Shared) -> None:
             if (token.slot, token.step) != (place.slot, place.position):
                 return _go("/study")
             return pages.step(session, place, token.step, error=missing.message, form=form)
-        outcome = store.record(rater, token.slot, token.step, token.key, given, shown=token.shown)
+        own = owns_rater(session, rater)
+        try:
+            outcome = store.record(
+                rater, token.slot, token.step, token.key, given, shown=token.shown, revise=own
+            )
+        except Refused as lost:
+            return _settle(shared, rater, lost)
         if outcome == "try_again":
             return pages.step(session, store.place(rater), token.step, error="quiz_wrong")
         return _go("/study")
@@ -204,6 +284,16 @@ def _add_study(site: FastAPI, shared: _Shared) -> None:
             return Response(status_code=403)
         store.extend(rater)
         return Response(status_code=204)
+
+
+def _settle(shared: _Shared, rater: str, lost: Refused) -> Response:
+    """Show the completion code to a rater who has lost a list but finished one before.
+
+    Raises Refused for everybody else.
+    """
+    if lost.reason == "expired" and shared.store.settle(rater):
+        return _go("/study")
+    raise lost
 
 
 def _add_leaving(site: FastAPI, shared: _Shared) -> None:
@@ -231,12 +321,17 @@ def _add_leaving(site: FastAPI, shared: _Shared) -> None:
     def ask(request: Request) -> Response:
         session, rater = shared.rater(request)
         store.place(rater)
+        if not owns_rater(session, rater):
+            return pages.message("withdraw", "withdraw_elsewhere", 403)
         return pages.withdraw(session)
 
     @site.post("/withdraw")
     def withdraw(request: Request, form: FormFields) -> Response:
-        _, rater = confirmed(request, form)
+        session, rater = confirmed(request, form)
+        if not owns_rater(session, rater):
+            return pages.message("withdraw", "withdraw_elsewhere", 403)
         store.withdraw(rater)
+        shared.eraser.wake()
         return pages.message("withdrawn", "withdrawn_text")
 
 
@@ -249,7 +344,8 @@ def _add_errors(site: FastAPI, shared: _Shared) -> None:
             return pages.message("forbidden", "forbidden_text", 403)
         return pages.message(reason, f"{reason}_text", 409 if reason == "expired" else 200)
 
-    async def not_stored(_request: Request, _error: Exception) -> Response:
+    async def not_stored(_request: Request, error: Exception) -> Response:
+        log.error(str(error))
         response = pages.message("not_stored", "not_stored_text", 503)
         response.headers["retry-after"] = "10"
         return response
@@ -269,6 +365,13 @@ def _add_errors(site: FastAPI, shared: _Shared) -> None:
         return pages.message("not_found", "", 404)
 
     site.add_exception_handler(RequestValidationError, invalid)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def _go(path: str) -> Response:

@@ -7,6 +7,7 @@ from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
+from felicity.core.files import escape_formulas
 from felicity.humans import Store, describe_progress, export_tables
 from felicity.web.rating.pages import Pages
 from felicity.web.rating.session import Signer
@@ -80,7 +81,7 @@ def add_researcher_pages(
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, frame in export_tables(store).items():
-                archive.writestr(f"{name}.csv", frame.write_csv())
+                archive.writestr(f"{name}.csv", escape_formulas(frame).write_csv())
         name = 'attachment; filename="ratings.zip"'
         return Response(
             packed.getvalue(), media_type="application/zip", headers={"content-disposition": name}

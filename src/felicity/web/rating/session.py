@@ -3,24 +3,32 @@
 import hashlib
 import secrets
 import time
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from itsdangerous import BadSignature, URLSafeSerializer
 from starlette.requests import Request
 from starlette.responses import Response
 
+from felicity.humans import find_rater_id
+
 COOKIE_DAYS = 60
 
 
 @dataclass(frozen=True)
 class Session:
-    """What a cookie says: a random session, the hash of a platform id, a rater once there is consent."""
+    """What a cookie says: a random session, the hash of a platform id, a rater once there is consent.
+
+    Until then it holds the platform id itself, which nobody else keeps before consent. signed: whether the
+    link proved whose id it is.
+    """
 
     sid: str
     key_hash: str | None = None
     rater: str | None = None
     test: bool = False
+    platform_id: str | None = None
+    signed: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,16 +58,16 @@ class Signer:
     def read(self, request: Request) -> Session | None:
         """The session of a request, or None if it has none of this site's cookies."""
         values = _load(self._sessions, request.cookies.get(self.cookie, ""))
-        if not isinstance(values, list) or len(values) != 4:
+        # Those of earlier versions have four.
+        if not isinstance(values, list) or len(values) not in (4, 6):
             return None
         return Session(*values)
 
     def write(self, response: Response, session: Session) -> None:
         """Set the cookie of a session."""
-        values = [session.sid, session.key_hash, session.rater, session.test]
         response.set_cookie(
             self.cookie,
-            self._sessions.dumps(values),
+            self._sessions.dumps(list(astuple(session))),
             max_age=COOKIE_DAYS * 86_400,
             path="/",
             httponly=True,
@@ -89,16 +97,29 @@ class Signer:
         return bool(_load(self._researcher, request.cookies.get(f"{self.cookie}-researcher", "")) == token)
 
 
-def start_session(old: Session | None, *, key_hash: str | None, test: bool) -> Session:
+def start_session(
+    old: Session | None,
+    *,
+    key_hash: str | None,
+    test: bool,
+    platform_id: str | None = None,
+    signed: bool = False,
+) -> Session:
     """The session of someone who arrives; the same person in the same browser keeps theirs."""
     if old is not None and old.key_hash == key_hash and old.test == test:
-        return old
-    return Session(secrets.token_urlsafe(12), key_hash, None, test)
+        kept = platform_id if old.rater is None else None
+        return replace(old, platform_id=kept, signed=old.signed or signed)
+    return Session(secrets.token_urlsafe(12), key_hash, None, test, platform_id, signed)
+
+
+def owns_rater(session: Session, rater: str) -> bool:
+    """Whether a rater consented in this session, or came with a signed link; an id alone may be another's."""
+    return session.signed or find_rater_id(session.sid) == rater
 
 
 def with_rater(session: Session, rater: str) -> Session:
     """The session after consent."""
-    return replace(session, rater=rater)
+    return replace(session, rater=rater, platform_id=None)
 
 
 def _load(serializer: URLSafeSerializer, text: str) -> Any:
