@@ -187,6 +187,8 @@ class ModelOptions:
                 cache=self._cached(),
             )
         refuse_unused(lm.info, fields)
+        if lm.info.notes.get("begin_gains") and not quiet:
+            err.print(f"Begin token: {lm.info.notes['begin_token']}.", markup=False, soft_wrap=True)
         if lm.dtype and lm.dtype.slow:
             err.print(
                 f"Products in {lm.dtype.taken} run at {lm.dtype.speedup:.2f} times the speed of float32's on "

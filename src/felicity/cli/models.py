@@ -152,4 +152,6 @@ def info(
     ]
     rows += [(f"policy.{key}", repr(value)) for key, value in told["policy"].items()]
     rows += [("can", ", ".join(told["can"]))]
+    if begin := told["notes"].get("begin_token"):
+        rows += [("begin token", begin)]
     print_rows([{"field": key, "value": value} for key, value in rows])

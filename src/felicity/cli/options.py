@@ -29,7 +29,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progress nor advice.")]
 Unit = Annotated[str, typer.Option(help="Print nats or bits.")]
 Bos = Annotated[
-    str | None, typer.Option(help="Begin token: auto, none, tokenizer, alone, or a token.  [default: auto]")
+    str | None,
+    typer.Option(
+        help="Begin token: auto (the one after which plain sentences are most probable), declared, none, "
+        "tokenizer, alone, or a token.  [default: auto]"
+    ),
 ]
 Eos = Annotated[str | None, typer.Option(help="End token to score: none, auto, or a token.  [default: none]")]
 Join = Annotated[str | None, typer.Option(help="Separator of context and text.  [default: a space]")]

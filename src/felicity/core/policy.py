@@ -33,7 +33,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 # Special values of bos, eos and lead, instead of a token or text; case does not matter.
-TOKEN_WORDS = ("auto", "none", "tokenizer", "alone")
+TOKEN_WORDS = ("auto", "declared", "none", "tokenizer", "alone")
 # Prefix for an ordinary token of the vocabulary, so that a typo is not taken for one.
 ORDINARY = "token:"
 # Prefix under which the begin token of `alone` is recorded.
@@ -44,10 +44,12 @@ ALONE = "alone:"
 class Policy:
     """The scoring policy of a run.
 
-    bos: what precedes the text. `auto` is the tokenizer's begin token, else its end token, else
-        nothing; `none` is nothing; `tokenizer` is whatever the tokenizer adds; `alone` is the token of
-        `auto`, only before texts without a context; anything else is that special token, or with
-        `token:X` the ordinary token X. There are never two begin tokens.
+    bos: what precedes the text. `declared` is the tokenizer's begin token, else its end token, else
+        nothing; `auto` is the same unless, for a left-to-right model, plain sentences are clearly more
+        probable after another token that separates documents (measured once per model); `none` is nothing;
+        `tokenizer` is whatever the tokenizer adds; `alone` is the token of `declared`, only before texts
+        without a context; anything else is that special token, or with `token:X` the ordinary token X.
+        There are never two begin tokens.
     eos: `none`; `auto` appends the end token and scores it; anything else is that token.
     join: what separates a context from the text.
     seam: how the text's tokens are found after a context: by character `offsets` in the joint

@@ -62,6 +62,8 @@ USES = {
     "lstm": ("unknown",),
     "tdlm": ("unknown",),
 }
+# Families whose begin token is measured; for the others `auto` is the declared one.
+MEASURED = ("causal", "served")
 # Predicts in any order: among transformers' causal models, but a family of its own.
 PERMUTED = "xlnet"
 
@@ -205,6 +207,8 @@ def reset_unused_fields(policy: Policy, family: str) -> Policy:
     'auto'
     """
     others = {field for fields in USES.values() for field in fields} - set(USES.get(family, ()))
+    if family not in MEASURED and policy.bos == "declared":
+        others.add("bos")
     return policy.replace(**dict.fromkeys(others, "auto"))
 
 

@@ -23,6 +23,7 @@ from felicity.core.progress import Progress, no_progress
 from felicity.engines import open_engine
 from felicity.engines.runtime import WIDE, Compute, DtypeChoice, choose_dtype, parse_frame
 from felicity.engines.served import Serving, is_served
+from felicity.engines.tokenizing import BEGIN_NOTE
 from felicity.measures import find_words, sum_spans
 from felicity.run.precision import EXACT
 from felicity.run.prompts import as_list, build_prompts
@@ -394,14 +395,15 @@ def open_model(
     choice = choose_dtype(EXACT if is_served(spec) else dtype, device)
     compute = Compute(device=device, dtype=EXACT if dtype == "auto" else dtype, device_map=device_map)
 
-    def open_one(compute: Compute, progress: Progress | None = None) -> Engine:
-        engine = open_engine(spec, policy=chosen, compute=compute, serving=serving, progress=progress)
+    def open_one(compute: Compute, policy: Policy, progress: Progress | None = None) -> Engine:
+        engine = open_engine(spec, policy=policy, compute=compute, serving=serving, progress=progress)
         if workers is None:
             return engine
-        return pool_engine(engine, spec, policy=chosen, compute=compute, workers=workers)
+        policy = settle_begin(policy, engine.info)
+        return pool_engine(engine, spec, policy=policy, compute=compute, workers=workers)
 
     def open_in(dtype: str) -> Model:
-        again = open_one(replace(compute, dtype=dtype))
+        again = open_one(replace(compute, dtype=dtype), settle_begin(chosen, engine.info))
         if (again.info.weights, again.info.tokenizer) != (engine.info.weights, engine.info.tokenizer):
             raise BadInput(
                 f"The files of '{engine.info.name}' were changed while it was in use; run the command again "
@@ -410,7 +412,7 @@ def open_model(
         return Model(again, spec=spec, cache=cache)
 
     auto = choice.asked == "auto"
-    engine = open_one(compute, progress)
+    engine = open_one(compute, chosen, progress)
     return Model(
         engine,
         spec=spec,
@@ -420,3 +422,8 @@ def open_model(
         open_wide=partial(open_in, WIDE) if compute.dtype == EXACT and not (workers or device_map) else None,
         dtype=None if choice.asked == EXACT else choice,
     )
+
+
+def settle_begin(policy: Policy, info: EngineInfo) -> Policy:
+    """The policy with a begin token that was measured, so that workers and other precisions use it too."""
+    return policy.replace(bos=info.policy["bos"]) if BEGIN_NOTE in info.notes else policy

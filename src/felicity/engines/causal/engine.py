@@ -50,10 +50,17 @@ from felicity.engines.runtime import (
     refuse_nonfinite,
     refuse_overlong,
     score_batch,
+    score_sequences,
     split_chunks,
 )
-from felicity.engines.sources import ModelDescription, ModelSource, read_config
-from felicity.engines.tokenizing import Encoded, Encoder, find_word_begins
+from felicity.engines.sources import (
+    ModelDescription,
+    ModelSource,
+    fingerprint_tokenizer,
+    fingerprint_weights,
+    read_config,
+)
+from felicity.engines.tokenizing import BeginToken, Encoded, Encoder, choose_begin_token, find_word_begins
 
 CHUNK = 8192
 
@@ -79,9 +86,31 @@ class CausalEngine:
     @cached_property
     def encoder(self) -> Encoder:
         """The tokenizer under the policy."""
-        tokenizer = load_tokenizer(self._source.folder, name=self._source.name)
-        return Encoder.build(
-            tokenizer, self._policy, window=self._description.window or sys.maxsize, name=self._source.name
+        policy = self._policy.replace(bos=self._begin.token) if self._begin else self._policy
+        return Encoder.build(self._tokenizer, policy, window=self._window, name=self._source.name)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        return load_tokenizer(self._source.folder, name=self._source.name)
+
+    @property
+    def _window(self) -> int:
+        return self._description.window or sys.maxsize
+
+    @cached_property
+    def _begin(self) -> BeginToken | None:
+        """The begin token of `auto`; loads the model if it is met for the first time."""
+        if self._policy.bos != "auto" or not self._tokenizer.is_fast:
+            return None
+        return choose_begin_token(
+            self._tokenizer,
+            lambda sequences: score_sequences(self.model, sequences),
+            key={
+                "weights": fingerprint_weights(self._source.folder),
+                "tokenizer": fingerprint_tokenizer(self._source.folder),
+            },
+            window=self._window,
+            vocabulary=self._description.vocabulary,
         )
 
     @cached_property
@@ -161,7 +190,7 @@ class CausalEngine:
 
     @cached_property
     def _info(self) -> EngineInfo:
-        return build_info(
+        info = build_info(
             self._source,
             self._description,
             family="causal",
@@ -172,6 +201,7 @@ class CausalEngine:
             dtype=self._compute.dtype,
             scoring=self._scoring_version(),
         )
+        return replace(info, notes=info.notes | self._begin.note) if self._begin else info
 
     def _scoring_version(self) -> int:
         """Above 1 for models whose scores of earlier versions depended on the batch or were less precise."""

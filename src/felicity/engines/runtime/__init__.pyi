@@ -2,6 +2,7 @@ from .batches import BATCH_TOKENS as BATCH_TOKENS
 from .batches import limit_batch_tokens as limit_batch_tokens
 from .batches import plan_batches as plan_batches
 from .batches import score_batch as score_batch
+from .batches import score_sequences as score_sequences
 from .batches import split_chunks as split_chunks
 from .devices import WIDE as WIDE
 from .devices import Compute as Compute

@@ -94,3 +94,14 @@ def score_batch(model: Any, encoded: Encoded, batch: np.ndarray, scorer: TokenSc
         logits = compute_logits(model, select=select[part], **inputs)
         found[part] = scorer.score(logits, np.arange(len(logits)), targets[part])
     return found
+
+
+def score_sequences(model: Any, sequences: list[list[int]]) -> list[float]:
+    """For each sequence of token ids, the log-probability of all but its first token; nothing is padded."""
+    encoded = Encoded.from_ids(sequences)
+    values = np.zeros(len(encoded))
+    for length in np.unique(encoded.lengths):
+        (batch,) = np.nonzero(encoded.lengths == length)
+        scored = score_batch(model, encoded, batch, TokenScorer())["logprob"]
+        values[batch] = scored.reshape(len(batch), -1).sum(axis=1, dtype=float)
+    return values.tolist()

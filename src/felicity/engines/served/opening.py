@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, cycle, islice
 from pathlib import Path
@@ -49,13 +49,15 @@ from felicity.engines.sources import (
     short_name,
     tokenizer_files,
 )
-from felicity.engines.tokenizing import Encoder
+from felicity.engines.tokenizing import BeginToken, Encoder, choose_begin_token
 
 FAMILY = "served"
 # Tokens per sentence of the probe that identify a server without prompt log-probabilities.
 PROBE_TOP = 5
 SIDE_BY_SIDE = 8
 FORCED_TOKENS = 8
+# Sentences scored after each candidate for the begin token, a request each.
+BEGIN_SENTENCES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +79,7 @@ def open_served(spec: str, *, policy: Policy, serving: Serving) -> ServedEngine:
     server = describe_server(connection, connection.model)
     connection = connection.replace(model=server.model)
     query = choose_query_format(connection, server, policy)
-    resolved = query.encoder.policy if query.encoder else resolve_text_policy(policy)
+    declared = query.encoder.policy if query.encoder else resolve_text_policy(policy)
     told = {
         "url": connection.url,
         "model": server.model,
@@ -86,25 +88,59 @@ def open_served(spec: str, *, policy: Policy, serving: Serving) -> ServedEngine:
         "revision": serving.revision,
     }
     probe, noise = run_probe(connection, query)
-    asked = {"policy": resolved.key, "tokenizer": query.digest}
+    # The server is identified, and later recognized, by the probe under the declared begin token.
+    verify = partial(refuse_other_model, query=query, before=probe)
+    asked = {"policy": declared.key, "tokenizer": query.digest}
     identity = identify(told | asked, list(chain(*probe)), noise=noise)
+    weights = fingerprint([told, identity.digest])
+    begin = measure_begin(connection, query, policy, weights=weights)
+    if begin and query.encoder:
+        query = replace(query, encoder=replace(query.encoder, policy=declared.replace(bos=begin.token)))
     info = EngineInfo(
         name=short_name(server.model),
         family=FAMILY,
         kind="left-to-right",
-        weights=fingerprint([told, identity.digest]),
+        weights=weights,
         tokenizer=query.digest,
-        policy=resolved.as_dict(),
+        policy=(query.encoder.policy if query.encoder else declared).as_dict(),
         dtype=FAMILY,
         parameters=0,
         vocabulary=len(query.encoder.tokenizer) if query.encoder else 0,
         window=query.encoder.window if query.encoder and server.window else server.window,
         noise=identity.noise,
         can=("score", "fill", "generate") if query.dialect else ("fill", "generate"),
-        notes=told | {"asked": query.dialect.method if query.dialect else "top", "tokens": query.origin},
+        notes=told
+        | {"asked": query.dialect.method if query.dialect else "top", "tokens": query.origin}
+        | (begin.note if begin else {}),
     )
-    verify = partial(refuse_other_model, query=query, before=probe)
     return ServedEngine(connection, info, encoder=query.encoder, dialect=query.dialect, verify=verify)
+
+
+def measure_begin(
+    connection: Connection, query: "QueryFormat", policy: Policy, *, weights: str
+) -> BeginToken | None:
+    """The begin token of `auto`, by a few short requests to a server that is met for the first time.
+
+    None if the policy names one, if texts are sent, to which the server adds its own, or if each token would
+    be a request.
+    """
+    dialect, encoder = query.dialect, query.encoder
+    if policy.bos != "auto" or not encoder or not dialect or dialect.method == "forced":
+        return None
+
+    def score(sequences: list[list[int]]) -> list[float]:
+        work = partial(read_prompt, model=connection.model, dialect=dialect)
+        jobs = [Job(place, sequence, len(sequence)) for place, sequence in enumerate(sequences)]
+        answers = connection.collect(jobs, work)
+        return [sum(value for value in scores.logprobs[1:] if value is not None) for scores in answers]
+
+    return choose_begin_token(
+        encoder.tokenizer,
+        score,
+        key={"weights": weights, "tokenizer": query.digest},
+        window=encoder.window,
+        sentences=BEGIN_SENTENCES,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

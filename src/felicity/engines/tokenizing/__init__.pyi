@@ -1,3 +1,6 @@
+from .begin_token import BEGIN_NOTE as BEGIN_NOTE
+from .begin_token import BeginToken as BeginToken
+from .begin_token import choose_begin_token as choose_begin_token
 from .encoding import Encoded as Encoded
 from .encoding import Encoder as Encoder
 from .splicing import split_sentences as split_sentences

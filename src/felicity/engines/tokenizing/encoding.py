@@ -12,6 +12,7 @@ import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import ALONE, ORDINARY, Policy
+from felicity.engines.tokenizing.begin_token import find_declared
 from felicity.engines.tokenizing.splicing import Rows, split_sentences, tokenize_after, tokenize_separately
 
 
@@ -80,7 +81,7 @@ class Encoder:
     def build(
         cls, tokenizer: Any, policy: Policy, *, window: int, name: str, words: bool = False
     ) -> "Encoder":
-        """Resolve the policy's `auto` fields for this tokenizer.
+        """Resolve the policy's `auto` fields for this tokenizer, without measuring anything.
 
         Raises NotPossible if the tokenizer gives no character offsets or lacks a named token.
         """
@@ -89,8 +90,8 @@ class Encoder:
                 f"The tokenizer of '{name}' gives no character offsets; save it as a fast tokenizer "
                 "(a tokenizer.json beside the weights) and try again."
             )
-        begin = _resolve(policy.bos, tokenizer, (tokenizer.bos_token, tokenizer.eos_token), name)
-        end = _resolve(policy.eos, tokenizer, (tokenizer.eos_token,), name)
+        begin = _resolve(policy.bos, tokenizer, find_declared(tokenizer), name)
+        end = _resolve(policy.eos, tokenizer, str(tokenizer.eos_token or "none"), name)
         if policy.eos == "tokenizer":
             raise NotPossible("The policy's eos is 'auto', 'none' or a token; 'tokenizer' is for bos only.")
         return cls(tokenizer, policy.replace(bos=begin, eos=end), window, words)
@@ -245,10 +246,9 @@ class Encoder:
                 )
 
 
-def _resolve(choice: str, tokenizer: Any, candidates: tuple[str | None, ...], name: str) -> str:
-    if choice in ("auto", "alone"):
-        found = next((str(token) for token in candidates if token is not None), "none")
-        return f"{ALONE}{found}" if choice == "alone" and found != "none" else found
+def _resolve(choice: str, tokenizer: Any, declared: str, name: str) -> str:
+    if choice in ("auto", "declared", "alone"):
+        return f"{ALONE}{declared}" if choice == "alone" and declared != "none" else declared
     if choice in ("none", "tokenizer"):
         return choice
     token = choice.removeprefix(ORDINARY)
