@@ -181,6 +181,13 @@ def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return call
 
 
+@pytest.fixture(autouse=True)
+def _need_data(request: pytest.FixtureRequest) -> None:
+    """Skip what is marked `data` without the published data, before it looks for them elsewhere."""
+    if request.node.get_closest_marker("data"):
+        request.getfixturevalue("published")("")
+
+
 def _fail_if_skipped(report: Any) -> None:
     """In CI a skipped test is a failed one, unless its reason is on the list."""
     if not IN_CI or report.outcome != "skipped" or hasattr(report, "wasxfail"):

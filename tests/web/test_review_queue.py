@@ -12,17 +12,8 @@ from felicity.stimuli.review import Log, Queue, replay, verify_log
 
 pytest.importorskip("felicity.web.site", reason="the frame of the sites is not here")
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = Path("/usr/bin/chromium")
 KEY = "a-key-for-tests"
 PAIRS = 24
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
 
 pytestmark = pytest.mark.slow
 
@@ -70,24 +61,11 @@ def address(extension: Extension) -> Iterator[str]:
 
 
 @pytest.fixture
-def browser() -> Iterator[Any]:
-    """Chromium without a window."""
-    from playwright.sync_api import sync_playwright
-
-    if not CHROMIUM.exists():
-        pytest.skip("chromium is not installed")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(FLAGS))
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def enter(browser: Any, address: str) -> Callable[[str], Any]:
+def enter(chromium: Any, address: str) -> Callable[[str], Any]:
     """Open the queue as a reviewer, in a browser profile of their own."""
 
     def open_as(reviewer: str) -> Any:
-        page = browser.new_context().new_page()
+        page = chromium.new_context().new_page()
         page.set_default_timeout(60_000)
         page.goto(f"{address}/?key={KEY}")
         page.fill("#reviewer", reviewer)
