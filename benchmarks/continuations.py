@@ -14,6 +14,7 @@ from typing import Any
 
 import report
 from felicity.core.engine import Sampling
+from felicity.core.policy import Policy
 from felicity.run import open_model
 from felicity.studies.causality import PAPER_SAMPLING, read_stimuli_set
 
@@ -26,7 +27,7 @@ def main() -> None:
     prompts = read_stimuli_set("implicit_causality").rows["prompt"].to_list()
     if asked:
         prompts = prompts[:: max(1, len(prompts) // asked)][:asked]
-    lm = open_model("smollm2", cache=False)
+    lm = open_model("smollm2", policy=Policy(bos="declared"), cache=False)
     lm.generate(prompts[:1], tokens=2)
     clock = time.perf_counter()
     found = lm.generate_all(prompts, sampling=PAPER_SAMPLING)

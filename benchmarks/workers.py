@@ -26,11 +26,12 @@ def open_felicity(folder: str, dtype: str) -> Scorer:
 
     # Peers put no begin token before a context.
     models = {
-        bos: fe.model(folder, policy=fe.Policy(bos=bos), dtype=dtype, cache=False) for bos in ("auto", "none")
+        bos: fe.model(folder, policy=fe.Policy(bos=bos), dtype=dtype, cache=False)
+        for bos in ("declared", "none")
     }
 
     def score(texts: list[str], contexts: list[str] | None, _: int) -> list[float]:
-        lm = models["none" if contexts else "auto"]
+        lm = models["none" if contexts else "declared"]
         lm.store = type(lm.store)(None, lm.info)  # nothing is answered from memory
         return lm.score(texts, context=contexts)["lp"].to_list()
 

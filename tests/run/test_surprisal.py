@@ -156,7 +156,7 @@ def test_counts_of_another_tokenizer_are_refused_unless_allowed(
 
 @pytest.mark.slow
 def test_two_hundred_sentences_equal_lm_words_lm_tokens_and_minicons(
-    cli: Cli, default_model: fe.Model, default_weights: Any, tmp_path: Path
+    cli: Cli, default_weights: Any, tmp_path: Path
 ) -> None:
     from minicons.scorer import IncrementalLMScorer
     from transformers import AutoTokenizer
@@ -165,13 +165,15 @@ def test_two_hundred_sentences_equal_lm_words_lm_tokens_and_minicons(
     assert len(texts) == 200
     (tmp_path / "texts.txt").write_text("\n".join(texts) + "\n")
     for by in ("token", "word"):
-        answer = cli("surprisal", tmp_path / "texts.txt", "--by", by, "-o", tmp_path / f"{by}.csv", "-q")
+        options = ("--by", by, "-o", tmp_path / f"{by}.csv", "-q", "--bos", "declared")
+        answer = cli("surprisal", tmp_path / "texts.txt", *options)
         assert answer.code == 0, answer.err
     by_token, by_word = (pl.read_csv(tmp_path / f"{by}.csv") for by in ("token", "word"))
 
-    own = default_model.tokens(texts)["logprob"].explode().to_numpy() / -np.log(2)
+    lm = fe.model("smollm2", policy=fe.Policy(bos="declared"))
+    own = lm.tokens(texts)["logprob"].explode().to_numpy() / -np.log(2)
     assert np.abs(by_token["surprisal"].to_numpy() - own).max() < 1e-3
-    words = default_model.words(texts)
+    words = lm.words(texts)
     assert np.abs(by_word["surprisal"].to_numpy() + words["lp"].to_numpy() / np.log(2)).max() < 1e-3
 
     peer = IncrementalLMScorer(

@@ -82,7 +82,10 @@ def verdicts(items: pl.DataFrame, scores: np.ndarray) -> list[bool]:
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize(
     ("policy", "options", "size"),
-    [(Policy(), {"bos_token": True}, WITH_BEGIN), (Policy.compat("minicons"), {}, WITHOUT_BEGIN)],
+    [
+        (Policy(bos="declared"), {"bos_token": True}, WITH_BEGIN),
+        (Policy.compat("minicons"), {}, WITHOUT_BEGIN),
+    ],
     ids=["with the begin token", "without, under compat minicons"],
 )
 def test_sums_and_verdicts_agree_on_all_67_paradigms(
@@ -106,7 +109,7 @@ def test_sums_and_verdicts_agree_on_all_67_paradigms(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "options"),
-    [(Policy(), {"bos_token": True}), (Policy.compat("minicons"), {})],
+    [(Policy(bos="declared"), {"bos_token": True}), (Policy.compat("minicons"), {})],
     ids=["with the begin token", "without, under compat minicons"],
 )
 def test_scores_given_a_context_agree(

@@ -434,6 +434,7 @@ def test_correlations_of_smollm2_equal_plain_forward_passes(
     folder = published("lau2020/human-ratings")
     study = study_acceptability("lau2020", ["smollm2"], tmp_path / "out", open_one=open_plain, sample=5)
     tokenizer = AutoTokenizer.from_pretrained(default_weights.config._name_or_path)
+    begin_id = tokenizer.convert_tokens_to_ids("<|endoftext|>")
     source = pl.concat(
         pl.read_csv(folder / f"context-{name}-ratings.csv", infer_schema=False).with_columns(
             pl.lit(name).alias("setting")
@@ -451,7 +452,7 @@ def test_correlations_of_smollm2_equal_plain_forward_passes(
             whole = f"{context} {row['sentence']}" if context else row["sentence"]
             begin = len(whole) - len(row["sentence"])
             encoded = tokenizer(whole, return_offsets_mapping=True)
-            ids = [tokenizer.bos_token_id, *encoded["input_ids"]]
+            ids = [begin_id, *encoded["input_ids"]]
             own = [1 + place for place, (_, end) in enumerate(encoded["offset_mapping"]) if end > begin]
             with torch.inference_mode():
                 chances = default_weights(torch.tensor([ids])).logits[0].double().log_softmax(-1)

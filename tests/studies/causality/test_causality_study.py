@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from felicity.core.policy import Policy
 from felicity.humans import build_lists, read_study
 from felicity.run import Model, open_model, read_record, write_record
 from felicity.studies.causality import read_causality, read_stimuli_set
@@ -175,9 +176,7 @@ def test_what_is_no_study_is_refused(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_pronouns_are_scored_as_minicons_does_on_200_prompts(
-    default_model: Model, default_weights: object
-) -> None:
+def test_pronouns_are_scored_as_minicons_does_on_200_prompts(default_weights: object) -> None:
     from minicons.scorer import IncrementalLMScorer
     from transformers import AutoTokenizer
 
@@ -188,9 +187,10 @@ def test_pronouns_are_scored_as_minicons_does_on_200_prompts(
     prompts = rows["prompt"].to_list()
     tokenizer = AutoTokenizer.from_pretrained(resolve_source("smollm2").folder)
     peer = IncrementalLMScorer(default_weights, "cpu", tokenizer=tokenizer)
+    lm = open_model("smollm2", policy=Policy(bos="declared"), cache=False)
     for side in ("subject", "object"):
         texts = rows[f"{side}_text"].to_list()
-        ours = default_model.score(texts, context=prompts)["lp"].to_numpy()
+        ours = lm.score(texts, context=prompts)["lp"].to_numpy()
         theirs = []
         for begin in range(0, 200, 50):
             part = slice(begin, begin + 50)
@@ -213,9 +213,8 @@ def test_continuations_are_those_of_transformers_generate_on_100_prompts(
     prompts = read_stimuli_set("implicit_causality").rows.gather_every(68).head(100)["prompt"].to_list()
     found = default_model.generate(prompts, whole=50, stop=["."])
     tokenizer = AutoTokenizer.from_pretrained(resolve_source("smollm2").folder)
-    rows = [
-        [tokenizer.bos_token_id, *tokenizer(text, add_special_tokens=False)["input_ids"]] for text in prompts
-    ]
+    begin = default_model.info.policy["bos"]
+    rows = [tokenizer(begin + text, add_special_tokens=False)["input_ids"] for text in prompts]
     expected: dict[int, list[int]] = {}
     # Prompts of one length need no padding, so that each is continued as if it were alone.
     for size in sorted(set(map(len, rows))):
