@@ -26,6 +26,7 @@ from felicity.web import find_port
 STUDY = """\
 [study]
 title = "Benchmark"
+places_per_address = 0
 [consent]
 text = "Agree?"
 agree = "Yes"

@@ -72,19 +72,22 @@ def files_with(folder: Path, needles: list[str]) -> list[str]:
 # Places
 
 
+@pytest.mark.parametrize(
+    ("allowed", "places"), [(8, 12), pytest.param(40, 60, marks=pytest.mark.slow, id="as by default")]
+)
 def test_one_address_takes_neither_every_place_nor_a_place_for_ever(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, allowed: int, places: int
 ) -> None:
-    study = make_study(tmp_path, more="[design]\nquota = 30\n")
+    setting = "" if allowed == 40 else f"places_per_address = {allowed}\n"
+    study = make_study(tmp_path, more=f"[design]\nquota = {places // 2}\n", study=setting)
     with open_site(study, limited=True) as site:
         taken = []
-        for _ in range(60):
+        for _ in range(places):
             visitor = Visitor(site, "127.0.0.2")
             taken.append((visitor, visitor.consent()))
-        # More than a class of 30 that shares an address, and not all of the 60 places.
-        assert Counter(visitor.status for visitor, _ in taken) == {200: 40, 429: 20}
+        assert Counter(visitor.status for visitor, _ in taken) == {200: allowed, 429: places - allowed}
         assert "as many people have begun" in taken[-1][0].text
-        assert "One address has taken 40 places" in caplog.text
+        assert f"One address has {allowed} places" in caplog.text
         assert "127.0.0.2" not in caplog.text
         assert Visitor(site, "127.0.0.3").consent().action == "/answer"
         assert site.store.has_room() is None

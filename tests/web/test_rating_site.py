@@ -478,8 +478,14 @@ def test_an_address_is_a_household_and_is_forgotten_after_half_an_hour() -> None
     assert limit.allows("::ffff:192.0.2.1", "a", take=True)
     assert limit.allows("192.0.2.1", "b", take=True)
     assert not limit.allows("192.0.2.1", "c")
+    now[0] += 1799
+    limit.renew("b")
+    now[0] += 2
+    # Of the two places in that household, one is still being answered.
+    assert limit.allows("2001:db8::3", "c", take=True)
+    assert not limit.allows("2001:db8::3", "d", take=True)
     now[0] += 1801
-    assert limit.allows("2001:db8::3", "c")
+    assert limit.allows("2001:db8::3", "d")
     assert AddressLimit(0).allows("192.0.2.1", "a", take=True)
 
 

@@ -104,7 +104,7 @@ class Study:
     seed: int = 0
     back: bool = False
     lease_minutes: float = 30.0
-    # Until the first trial is answered, and altogether; places that one address may take within half an hour.
+    # Until the first trial is answered, and altogether; places that one address may have within half an hour.
     start_minutes: float = 10.0
     longest_minutes: float = 180.0
     places_per_address: int = 40

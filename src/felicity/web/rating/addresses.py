@@ -1,4 +1,4 @@
-"""How many places one internet address may take within half an hour.
+"""How many places one internet address may have taken, or still be answering, within half an hour.
 
 Addresses are hashed with a key that exists only while the server runs, and only in memory, which worker
 processes share. A verified platform id needs no such limit.
@@ -15,9 +15,8 @@ from collections.abc import Callable
 import numpy as np
 
 WINDOW_SECONDS = 1800.0
-ENTRY = np.dtype([("address", np.uint64), ("session", np.uint64), ("until", np.float64)])
 # Of so many places in half an hour, whoever took them, the newest are remembered.
-ENTRIES = 1 << 15
+ENTRIES = 1 << 14
 
 
 class AddressLimit:
@@ -27,8 +26,11 @@ class AddressLimit:
         self.most = most
         self.clock = clock
         self._key = secrets.token_bytes(16)
-        self._entries = np.frombuffer(mmap.mmap(-1, ENTRIES * ENTRY.itemsize), dtype=ENTRY)
-        self._next = np.frombuffer(mmap.mmap(-1, 8), dtype=np.int64)
+        # One entry per place, in columns of memory that forked processes share.
+        self._addresses = _share(ENTRIES, np.uint64)
+        self._sessions = _share(ENTRIES, np.uint64)
+        self._until = _share(ENTRIES, np.float64)
+        self._next = _share(1, np.int64)
         self._lock = threading.Lock()
 
     def allows(self, address: str, session: str, *, take: bool = False) -> bool:
@@ -41,8 +43,9 @@ class AddressLimit:
         where, who = self._hash(find_network(address)), self._hash(session)
         with self._lock:
             now = self.clock()
-            own = self._entries[(self._entries["address"] == where) & (self._entries["until"] > now)]
-            if who in own["session"]:
+            own = np.flatnonzero(self._addresses == where)
+            own = own[self._until[own] > now]
+            if who in self._sessions[own]:
                 return True
             if len(own) >= self.most:
                 return False
@@ -50,11 +53,25 @@ class AddressLimit:
                 # Two processes at the same moment may overwrite each other's entry, which then counts once.
                 place = int(self._next[0])
                 self._next[0] = (place + 1) % ENTRIES
-                self._entries[place] = (where, who, now + WINDOW_SECONDS)
+                self._addresses[place], self._sessions[place] = where, who
+                self._until[place] = now + WINDOW_SECONDS
             return True
+
+    def renew(self, session: str) -> None:
+        """Count a place for another half hour, since its rater is there."""
+        if not self.most:
+            return
+        with self._lock:
+            held = np.flatnonzero(self._sessions == self._hash(session))
+            self._until[held] = self.clock() + WINDOW_SECONDS
 
     def _hash(self, text: str) -> np.uint64:
         return np.uint64(int.from_bytes(hmac.digest(self._key, text.encode(), "sha256")[:8]))
+
+
+def _share(size: int, kind: type[np.generic]) -> np.ndarray:
+    """Numbers that are 0 at first, in memory that processes forked later see as well."""
+    return np.frombuffer(mmap.mmap(-1, size * np.dtype(kind).itemsize), dtype=kind)
 
 
 def find_network(address: str) -> str:

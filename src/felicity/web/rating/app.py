@@ -133,10 +133,15 @@ class _Shared:
             return True
         proxy = " Its raters come through a proxy; name it with --proxy." if _is_loopback(address) else ""
         log.warning(
-            f"One address has taken {limit.most} places within half an hour and gets no more; "
+            f"One address has {limit.most} places of the last half hour and gets no more; "
             f"places_per_address in study.toml sets how many.{proxy}"
         )
         return False
+
+    def note_presence(self, session: Session) -> None:
+        """A place that somebody is answering stays one of those of the address that took it."""
+        if self.options.addresses is not None:
+            self.options.addresses.renew(session.sid)
 
     def rater(self, request: Request) -> tuple[Session, str]:
         """The session and rater of a request.
@@ -266,6 +271,7 @@ def _add_study(site: FastAPI, shared: _Shared) -> None:
             if (token.slot, token.step) != (place.slot, place.position):
                 return _go("/study")
             return pages.step(session, place, token.step, error=missing.message, form=form)
+        shared.note_presence(session)
         own = owns_rater(session, rater)
         try:
             outcome = store.record(
@@ -282,6 +288,7 @@ def _add_study(site: FastAPI, shared: _Shared) -> None:
         session, rater = shared.rater(request)
         if shared.signer.read_form(form.get("token", ""), session) is None:
             return Response(status_code=403)
+        shared.note_presence(session)
         store.extend(rater)
         return Response(status_code=204)
 
