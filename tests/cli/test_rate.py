@@ -165,6 +165,12 @@ def test_simulated_raters_fill_every_list_and_leave_the_real_database_alone(cli:
     } <= files
 
 
+def test_simulated_raters_need_no_list_of_ids(cli: Cli, tmp_path: Path) -> None:
+    more = '[platform]\nname = "prolific"\nids = "ids.txt"\nsigned = true\n[design]\nquota = 1\n'
+    said = cli("rate", "simulate", write_study(tmp_path, more=more), "--json", "-q")
+    assert json.loads(said.out)["finished"] == 2
+
+
 def test_a_simulation_overwrites_nothing_but_a_simulation(cli: Cli, small: Path) -> None:
     said = cli("rate", "simulate", small, "-o", small, "-q")
     assert said.code == 2

@@ -417,6 +417,8 @@ def test_cookies_are_signed_and_out_of_reach_of_scripts(tmp_path: Path) -> None:
         assert "HttpOnly" in cookie
         assert "samesite=lax" in cookie.lower()
         assert ("Secure" in cookie) == secure
+        # Only who has consented is to be known again after the browser was closed.
+        assert "max-age" not in cookie.lower()
         assert cookie.startswith("__Host-felicity-") == secure
 
 

@@ -124,6 +124,8 @@ def _simulate(study: "Study", population: "Population", folder: Path, *, quiet: 
         folder.mkdir(parents=True)
         (folder / SIMULATION_MARK).touch()
     ahead = 0.0
+    # Simulated raters are on no list, and have no links.
+    study = replace(study, platform=replace(study.platform, ids=None, signed=False))
     store = Store(study, sqlite_url(folder / "answers.sqlite"), clock=lambda: time.time() + ahead)
     options = RatingOptions(token="simulation", requests_per_second=0)
     keys = load_keys(folder)

@@ -68,7 +68,8 @@ class Signer:
         response.set_cookie(
             self.cookie,
             self._sessions.dumps(list(astuple(session))),
-            max_age=COOKIE_DAYS * 86_400,
+            # Before consent it holds the platform id, and is gone when the browser is closed.
+            max_age=COOKIE_DAYS * 86_400 if session.rater else None,
             path="/",
             httponly=True,
             samesite="lax",
