@@ -140,7 +140,7 @@ def test_a_conclusion_that_a_small_set_cannot_reach_is_called_so() -> None:
     assert row["p_large"] < 1e-8
     assert row["difference_small"] == pytest.approx(0.6)
     assert row["power_small"] < 0.8 < row["power_large"]
-    assert row["conclusion"] == "was out of reach of the small set"
+    assert row["conclusion"] == "detected on the extension only"
     change = compare_accuracies(tabulate_accuracy(answers, sets), [("small", "large")])
     assert change.filter(model="good", figure="top1")["change"][0] == pytest.approx(0.0)
 
@@ -148,10 +148,10 @@ def test_a_conclusion_that_a_small_set_cannot_reach_is_called_so() -> None:
 def test_conclusions_are_told_apart() -> None:
     up, down = {"p": 0.01, "difference": 0.1}, {"p": 0.01, "difference": -0.1}
     unsure = {"p": 0.5, "difference": 0.1}
-    assert conclude(up, up) == "holds"
-    assert conclude(up, down) == "is reversed"
-    assert conclude(up, unsure) == "does not hold on the extension"
-    assert conclude(unsure, unsure) == "stays open at both sizes"
+    assert conclude(up, up) == "detected at both sizes, in the same direction"
+    assert conclude(up, down) == "detected at both sizes, in opposite directions"
+    assert conclude(up, unsure) == "detected on the small set only"
+    assert conclude(unsure, unsure) == "no detectable difference at either size"
 
 
 def test_two_annotators_give_a_ceiling_and_kappa() -> None:

@@ -96,8 +96,8 @@ def cloze(
     out.print(read_policies(output), markup=False, soft_wrap=True)
     for row in study.sizes.filter(figure="top5").to_dicts() if study.sizes.width else ():
         out.print(
-            f"{row['first']} against {row['second']}, {row['small']} to {row['large']}: the conclusion "
-            f"{row['conclusion']}.",
+            f"{row['first']} against {row['second']}, top 5, {row['small']} to {row['large']}: "
+            f"{row['conclusion']} (p {row['p_small']:.3g} and {row['p_large']:.3g}, not adjusted).",
             markup=False,
             soft_wrap=True,
         )

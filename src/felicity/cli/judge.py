@@ -101,10 +101,14 @@ def _print_result(result: dict[str, Any], info: "EngineInfo", unit: str) -> None
         out.print(f"\n[bold]{label}[/]  lp {convert(row['lp'], unit):.3f} {unit}")
         _print_bars(row, worst, unit)
     verdict = result["verdict"]
-    say = "The two are equally acceptable" if verdict == "tie" else f"[bold]{verdict}[/] is more acceptable"
-    doubt = "" if result["stable"] or verdict == "tie" else ", within numerical noise"
     margin = f"margin {convert(result['margin_nats'], unit):+.3f} {unit}"
-    out.print(f"\n{say} to {info.name}: {margin}{doubt}.", soft_wrap=True)
+    if verdict == "tie":
+        say = f"The two are equally acceptable to {info.name}"
+    elif result["stable"]:
+        say = f"[bold]{verdict}[/] is more acceptable to {info.name}"
+    else:
+        say = f"The two do not differ by more than numerical noise to {info.name}"
+    out.print(f"\n{say}: {margin}.", soft_wrap=True)
     if result["same_tokens"]:
         out.print("Both sentences are the same tokens to this model.")
     unknown = sorted({word for words in result["unknown"] for word in words})

@@ -67,4 +67,6 @@ from .raters import leave_one_out_reliability as leave_one_out_reliability
 from .raters import one_against_rest as one_against_rest
 from .raters import ratings_by_item as ratings_by_item
 from .raters import standardize_raters as standardize_raters
+from .wording import NO_DIFFERENCE as NO_DIFFERENCE
 from .wording import format_p as format_p
+from .wording import is_detected as is_detected

@@ -11,7 +11,7 @@ from felicity.core.errors import BadInput, UnknownName
 from felicity.stats.bootstrap import DRAWS, bootstrap_difference
 from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, numbers
 from felicity.stats.paired_tests import Pairs, Ties, mcnemar_p, pair_answers, permute_pairs
-from felicity.stats.wording import format_number, format_p, format_share
+from felicity.stats.wording import ALPHA, NO_DIFFERENCE, format_number, format_p, format_share, is_detected
 
 
 def adjust_holm(p_values: Sequence[float] | Vector) -> Vector:
@@ -143,12 +143,12 @@ def _compare(pairs: Pairs, level: float, draws: int, seed: int) -> dict[str, Any
 
 
 def describe_comparison(
-    table: pl.DataFrame, *, level: float = 0.95, passed: str = "judged right", alpha: float = 0.05
+    table: pl.DataFrame, *, level: float = 0.95, passed: str = "judged right", alpha: float = ALPHA
 ) -> str:
     """The comparison in words, one sentence per pair, as in a paper.
 
     passed: what completes "80% of 20 items ...". A difference whose p, adjusted if there are several pairs,
-    is not below alpha is reported as no detectable difference.
+    is above alpha is reported as no detectable difference.
     """
     return " ".join(_sentence(row, level, passed, alpha, many=table.height > 1) for row in table.to_dicts())
 
@@ -172,5 +172,5 @@ def _sentence(row: dict[str, Any], level: float, passed: str, alpha: float, *, m
         text += f" over {row['clusters']} clusters"
     text += f" ({found}, {format_p(row['p'])}"
     text += f", Holm-adjusted {format_p(row['p_holm'])})" if many else ")"
-    detected = (row["p_holm"] if many else row["p"]) < alpha
-    return text + ("." if detected else ": no detectable difference.")
+    detected = is_detected(row["p_holm"] if many else row["p"], alpha=alpha)
+    return text + ("." if detected else f": {NO_DIFFERENCE}.")

@@ -2,6 +2,19 @@
 
 from math import isfinite
 
+# The level at which a sentence claims a difference; every other one is not detectable.
+ALPHA = 0.05
+NO_DIFFERENCE = "no detectable difference"
+
+
+def is_detected(p: float | None, *, alpha: float = ALPHA) -> bool:
+    """Whether a sentence may claim the difference that p belongs to; never without a p.
+
+    >>> is_detected(0.05), is_detected(0.051), is_detected(None), is_detected(float("nan"))
+    (True, False, False, False)
+    """
+    return p is not None and p <= alpha
+
 
 def format_p(p: float) -> str:
     """A p-value with its sign, without the leading zero.

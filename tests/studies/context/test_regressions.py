@@ -186,8 +186,8 @@ def test_the_model_with_items_equals_lme4_and_says_what_changes() -> None:
 
 
 def test_a_term_that_loses_its_significance_is_named() -> None:
-    plain = pl.DataFrame({"term": ["a", "b"], "p": [0.01, 0.2]})
-    repeated = pl.DataFrame({"term": ["a", "b"], "p": [0.06, 0.01]})
+    plain = pl.DataFrame({"term": ["a", "b"], "p": [0.01, 0.2], "estimate": [1.0, 1.0]})
+    repeated = pl.DataFrame({"term": ["a", "b"], "p": [0.06, 0.01], "estimate": [1.0, 1.0]})
     said = compare_conclusions(plain, repeated)
     assert said == "Against the model without items, no longer significant: a; newly significant: b."
 

@@ -87,7 +87,7 @@ def _scatter(study: AcceptabilityStudy) -> Extra:
             Figure(
                 name=f"scatter_{setting}",
                 title=f"Scores against {label_setting(setting)}",
-                subtitle=f"{study.ratings.name}: the best measure of every model, in the raters' context",
+                subtitle=f"{study.ratings.name}: the highest r of every model, in the raters' context",
                 label=f"Scatter plots of scores against {label_setting(setting)}.",
                 chart=partial(
                     chart_scatter,
@@ -101,9 +101,8 @@ def _scatter(study: AcceptabilityStudy) -> Extra:
     return Extra(
         name="scatter",
         title="Sentence by sentence",
-        lede="The best measure of every model in the context that the raters saw. Hold the pointer over a "
-        "dot to read "
-        "its sentence.",
+        lede="The measure with the highest correlation of every model in the context that the raters saw. "
+        "Hold the pointer over a dot to read its sentence.",
         figures=tuple(figures),
     )
 

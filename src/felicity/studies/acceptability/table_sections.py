@@ -62,9 +62,9 @@ def show_table(study: AcceptabilityStudy) -> Extra:
         title="Scores against ratings",
         lede="Pearson's r of every model, context and measure with the mean ratings of every setting, in the "
         "layout "
-        "of Table 3 of Lau et al. (2020), with 95% bootstrap intervals. An asterisk marks the best measure "
-        "of a row, "
-        "a dagger the best model and context of a column among the same ratings. UB1 is one rating against "
+        "of Table 3 of Lau et al. (2020), with 95% bootstrap intervals. An asterisk marks the highest r of a "
+        "row, a dagger that of a column among the same ratings, whether or not it is detectably above the "
+        "next. UB1 is one rating against "
         "the mean "
         "of the rest, UB2 random halves; their ranges hold 95% of the trials.",
         figures=(figure,),
@@ -105,7 +105,7 @@ def show_ceilings(study: AcceptabilityStudy) -> Extra:
         figures.append(
             Figure(
                 name=f"ceilings_{setting}",
-                title=f"Best measure of every model against {label_setting(setting)}",
+                title=f"Highest correlation of every model with {label_setting(setting)}",
                 subtitle=f"{study.ratings.name}, setting '{setting}'",
                 label=f"Correlations with {label_setting(setting)} beside UB1 and UB2; the table has the "
                 "numbers.",
@@ -115,9 +115,8 @@ def show_ceilings(study: AcceptabilityStudy) -> Extra:
     return Extra(
         name="ceilings",
         title="How close models come to people",
-        lede="The best measure of every model and context, with 95% intervals, beside the upper bounds: what "
-        "one "
-        "person (UB1) and half of the people (UB2) reach.",
+        lede="The measure with the highest correlation of every model and context, with 95% intervals, "
+        "beside the upper bounds: what one person (UB1) and half of the people (UB2) reach.",
         figures=tuple(figures),
     )
 

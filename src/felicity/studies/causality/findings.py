@@ -4,11 +4,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from felicity.stats import format_p
+from felicity.stats import format_p, is_detected
 from felicity.studies.causality.ratings import RatingFindings
 
-ALPHA = 0.05
-FOUND, REVERSED, ABSENT = "found", "the other way round", "not found"
+FOUND, REVERSED, ABSENT = "found", "the other way round", "no detectable effect"
 
 
 class Finding(NamedTuple):
@@ -52,8 +51,8 @@ def check_ratings(ratings: RatingFindings) -> list[Finding]:
     found.append(
         Finding(
             "About half of the continuations are rated in the middle of the scale or above.",
-            FOUND if 0.4 <= half <= 0.6 else ABSENT,
-            f"{100 * half:.1f}% at or above 3 (paper: 54.6%)",
+            FOUND if 0.4 <= half <= 0.6 else "not so",
+            f"{100 * half:.1f}% at or above 3 (paper: 54.6%); half is taken as 40% to 60%",
         )
     )
     claims = (
@@ -73,7 +72,7 @@ def _check_term(fitted: Any, term: str, sign: int, claim: str) -> Finding:
         return Finding(claim, "not tested", f"{term} is not in the model")
     row = rows.row(0, named=True)
     same = row["estimate"] * sign > 0
-    verdict = ABSENT if row["p"] > ALPHA else FOUND if same else REVERSED
+    verdict = ABSENT if not is_detected(row["p"]) else FOUND if same else REVERSED
     singular = "; the fit is singular" if fitted.singular else ""
     figures = f"estimate {row['estimate']:.5f} (SE {row['se']:.5f}), {format_p(row['p'])}{singular}"
     return Finding(claim, verdict, figures)

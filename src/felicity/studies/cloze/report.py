@@ -143,7 +143,8 @@ def _sizes(study: ClozeStudy) -> Extra | None:
         "that "
         "McNemar's exact test finds the difference if the truth is as observed; the smallest difference "
         "is what "
-        "as many items show with 80% power. The last column says what becomes of the small set's conclusion.",
+        "as many items show with 80% power. The last column says at which size a difference is detected: "
+        "where McNemar's p is at most .05.",
         columns=(
             "Dataset",
             "Figure",

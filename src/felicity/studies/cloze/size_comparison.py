@@ -5,12 +5,13 @@ from itertools import combinations
 from math import sqrt
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.stats import (
+    NO_DIFFERENCE,
     fit_glmm,
+    is_detected,
     mcnemar_p,
     pair_answers,
     permute_pairs,
@@ -21,7 +22,6 @@ from felicity.stats import (
 from felicity.stats.mixed import FittedModel
 from felicity.studies.cloze.analysis import MAIN, Answers, Sets, judge_answers
 
-ALPHA = 0.05
 # An SD of random effects, in log-odds, beyond which a logistic regression is as good as separated.
 WIDEST = 10.0
 
@@ -82,16 +82,16 @@ def _compare(
 
 
 def conclude(small: Mapping[str, Any], large: Mapping[str, Any]) -> str:
-    """In words, what the small set would have shown and whether the large one agrees."""
-    sure = [told["p"] <= ALPHA for told in (small, large)]
-    same = np.sign(small["difference"]) == np.sign(large["difference"])
-    if all(sure):
-        return "holds" if same else "is reversed"
-    if sure[0]:
-        return "does not hold on the extension"
-    if sure[1]:
-        return "was out of reach of the small set" if same else "is reversed, where the small set was unsure"
-    return "stays open at both sizes"
+    """In words, at which size the difference between two models is detected, and in which direction."""
+    detected = [is_detected(told["p"]) for told in (small, large)]
+    opposite = small["difference"] * large["difference"] < 0
+    if all(detected):
+        return f"detected at both sizes, in {'opposite directions' if opposite else 'the same direction'}"
+    if detected[0]:
+        return "detected on the small set only"
+    if detected[1]:
+        return "detected on the extension only" + (", against the small set's direction" if opposite else "")
+    return f"{NO_DIFFERENCE} at either size"
 
 
 def compare_accuracies(accuracy: pl.DataFrame, extensions: Sequence[tuple[str, str]]) -> pl.DataFrame:

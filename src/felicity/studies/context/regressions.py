@@ -65,14 +65,20 @@ def _fit_both(
 
 
 def compare_conclusions(plain: pl.DataFrame, repeated: pl.DataFrame, *, alpha: float = 0.05) -> str:
-    """Which terms are significant in one model only."""
+    """Which terms are significant in one model only, or in both with opposite signs."""
     both = plain.join(repeated, on="term", suffix="_item").drop_nulls(["p", "p_item"])
     if both.is_empty():
         return ""
-    lost = both.filter((pl.col("p") < alpha) & (pl.col("p_item") >= alpha))["term"].to_list()
-    won = both.filter((pl.col("p") >= alpha) & (pl.col("p_item") < alpha))["term"].to_list()
+    # A p that is not a number shows nothing.
+    first, second = (pl.col(name).fill_nan(1.0) <= alpha for name in ("p", "p_item"))
+    lost = both.filter(first & ~second)["term"].to_list()
+    won = both.filter(~first & second)["term"].to_list()
+    turned = both.filter(first & second & (pl.col("estimate") * pl.col("estimate_item") < 0))[
+        "term"
+    ].to_list()
     said = [f"no longer significant: {', '.join(lost)}"] if lost else []
     said += [f"newly significant: {', '.join(won)}"] if won else []
+    said += [f"significant with the opposite sign: {', '.join(turned)}"] if turned else []
     return f"Against the model without items, {'; '.join(said) or 'no conclusion changes'}."
 
 
