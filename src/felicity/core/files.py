@@ -260,8 +260,10 @@ def parse_parquet(content: bytes, path: Path) -> "pl.DataFrame":
     """
     import polars as pl
 
+    from felicity.core.schemas import sign_counts
+
     try:
-        return pl.read_parquet(io.BytesIO(content))
+        return sign_counts(pl.read_parquet(io.BytesIO(content)))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise BadInput(f"{path} is not a complete Parquet file; write it again.") from error
 

@@ -1,13 +1,18 @@
 """The tables that rooms exchange, defined once.
 
 Every table may have further columns (design factors, a dataset's own fields); those named here are required,
-with these types.
+with these types. Counts, ranks and positions are Int64, so that a difference of two of them may be negative;
+only lists of character offsets, of which a run has millions, are UInt32.
 """
 
+from typing import TypeVar
+
 import polars as pl
+from polars import selectors
 
 from felicity.core.errors import BadInput
 
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 Schema = dict[str, pl.DataType]
 
 TEXT = pl.String()
@@ -38,24 +43,24 @@ TOKENS: Schema = {
 # What an engine reports about a request before scoring it.
 ENCODINGS: Schema = {
     "request": TEXT,
-    "n_tokens": pl.UInt32(),
-    "n_unscored": pl.UInt32(),
-    "n_across": pl.UInt32(),
-    "n_unknown": pl.UInt32(),
-    "n_context": pl.UInt32(),
-    "n_dropped": pl.UInt32(),
-    "n_over": pl.UInt32(),
+    "n_tokens": pl.Int64(),
+    "n_unscored": pl.Int64(),
+    "n_across": pl.Int64(),
+    "n_unknown": pl.Int64(),
+    "n_context": pl.Int64(),
+    "n_dropped": pl.Int64(),
+    "n_over": pl.Int64(),
 }
 
 # Fillers of a blank: one row per token, most probable first. `dropped` counts more probable tokens that are
 # not text by themselves and have no row; `logprob` is in nats over the whole vocabulary.
 FILLERS: Schema = {
     "frame": TEXT,
-    "rank": pl.UInt32(),
+    "rank": pl.Int64(),
     "filler": TEXT,
     "token": TEXT,
     "logprob": pl.Float64(),
-    "dropped": pl.UInt32(),
+    "dropped": pl.Int64(),
 }
 
 # The log-probability of given words in a blank, whatever their number of tokens.
@@ -69,9 +74,9 @@ CANDIDATES: Schema = {
 # Continued texts; `ended` says why: the model's `end` token, a `stop` string, or the `limit`.
 CONTINUATIONS: Schema = {
     "prompt": TEXT,
-    "sample": pl.UInt32(),
+    "sample": pl.Int64(),
     "continuation": TEXT,
-    "n_tokens": pl.UInt32(),
+    "n_tokens": pl.Int64(),
     "ended": TEXT,
 }
 
@@ -93,14 +98,14 @@ ESTIMATES: Schema = {
     "measure": TEXT,
     "level": TEXT,
     "name": TEXT,
-    "n": pl.UInt32(),
-    "suites": pl.UInt32(),
+    "n": pl.Int64(),
+    "suites": pl.Int64(),
     "accuracy": pl.Float64(),
     "low": pl.Float64(),
     "high": pl.Float64(),
     "interval": TEXT,
-    "ties": pl.UInt32(),
-    "unstable": pl.UInt32(),
+    "ties": pl.Int64(),
+    "unstable": pl.Int64(),
 }
 
 # The surprisal of every region of every stimulus, its tokens combined as the suite specifies.
@@ -111,7 +116,7 @@ REGIONS: Schema = {
     "region": TEXT,
     "name": TEXT,
     "surprisal_bits": pl.Float64(),
-    "n_tokens": pl.UInt32(),
+    "n_tokens": pl.Int64(),
 }
 
 # The most probable words for each frame; `rank` is the target's among them, `dropped` the number of more
@@ -123,9 +128,9 @@ CLOZE: Schema = {
     "condition": TEXT,
     "frame": TEXT,
     "target": TEXT,
-    "rank": pl.UInt32(),
+    "rank": pl.Int64(),
     "predictions": pl.List(pl.String()),
-    "dropped": pl.UInt32(),
+    "dropped": pl.Int64(),
 }
 
 # Scores against ratings; `level` is `all`, `suite` or `phenomenon`.
@@ -135,14 +140,14 @@ CORRELATIONS: Schema = {
     "level": TEXT,
     "name": TEXT,
     "method": TEXT,
-    "n": pl.UInt32(),
+    "n": pl.Int64(),
     "r": pl.Float64(),
     "low": pl.Float64(),
     "high": pl.Float64(),
     "p": pl.Float64(),
 }
 
-AUDIT: Schema = {"check": TEXT, "count": pl.UInt32(), "of": pl.UInt32(), "meaning": TEXT, "examples": TEXT}
+AUDIT: Schema = {"check": TEXT, "count": pl.Int64(), "of": pl.Int64(), "meaning": TEXT, "examples": TEXT}
 
 
 def check_schema(frame: pl.DataFrame, schema: Schema, name: str) -> pl.DataFrame:
@@ -156,6 +161,15 @@ def check_schema(frame: pl.DataFrame, schema: Schema, name: str) -> pl.DataFrame
         if frame.schema[column] != dtype:
             raise BadInput(f"Column '{column}' of the table '{name}' is {frame.schema[column]}, not {dtype}.")
     return frame
+
+
+def sign_counts(frame: Frame) -> Frame:
+    """Unsigned columns, as polars counts and as older files have them, as Int64.
+
+    >>> sign_counts(pl.DataFrame({"word": ["a", "a"]}).group_by("word").len()).schema["len"]
+    Int64
+    """
+    return frame.with_columns(selectors.unsigned_integer().cast(pl.Int64))
 
 
 def conform(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:

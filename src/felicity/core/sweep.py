@@ -42,10 +42,10 @@ FACTORS: Schema = {
     "kind": TEXT,
     "source": TEXT,
     "perturbation": TEXT,
-    "draw": pl.UInt32(),
+    "draw": pl.Int64(),
     "series": TEXT,
-    "length": pl.UInt32(),
-    "n_tokens": pl.UInt32(),
+    "length": pl.Int64(),
+    "n_tokens": pl.Int64(),
 }
 
 # One row per context. `origins` are the items, or lines, that the sentences were taken from.

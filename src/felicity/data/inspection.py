@@ -15,7 +15,7 @@ from felicity.data.entry import load_entries
 from felicity.data.pairs import PAIR_CONDITIONS, Columns, find_columns, is_long, is_rated, name_conditions
 from felicity.data.tables import Table, read_table
 
-PROBLEMS = {"line": pl.UInt32(), "problem": pl.String(), "column": pl.String(), "detail": pl.String()}
+PROBLEMS = {"line": pl.Int64(), "problem": pl.String(), "column": pl.String(), "detail": pl.String()}
 STRAY = r"^\s|\s$|\s\s|[\t\n\r\u00a0\u200b\ufeff]|\s[.,!?;:](?:\s|$)"
 EMPTY, STRAY_SPACE, IDENTICAL, DUPLICATE = "empty cell", "stray space", "identical texts", "duplicate item"
 REVERSED, UNUSABLE = "reversed pair", "cannot be used"
@@ -139,7 +139,7 @@ def _lay_out(table: Table, columns: Columns) -> pl.DataFrame:
             cells["item"] = [str(line) for line in table.lines]
         suites = [str(row.get(columns.suite or "suite", "")) for row in table.rows]
         laid = pl.DataFrame(cells, schema=dict.fromkeys(cells, pl.String)).with_columns(
-            pl.Series("line", table.lines, dtype=pl.UInt32), pl.lit("text").alias("column")
+            pl.Series("line", table.lines, dtype=pl.Int64), pl.lit("text").alias("column")
         )
         return laid.with_columns(pl.format("{}/{}", pl.Series(suites, dtype=pl.String), "item").alias("item"))
     columns = find_columns(table, columns)

@@ -18,7 +18,7 @@ from felicity.core.schemas import ITEMS
 from felicity.data.tables import Table
 
 PAIR_CONDITIONS = ("good", "bad")
-ITEM_SCHEMA = ITEMS | {"line": pl.UInt32()}
+ITEM_SCHEMA = ITEMS | {"line": pl.Int64()}
 # What BLiMP and its descendants call the two sentences, the suite and the phenomenon.
 BLIMP_NAMES = (("sentence_good", "sentence_bad"), ("sen", "wrong_sen"), ("good_sentence", "bad_sentence"))
 BLIMP_LABELS = {"suite": ("UID", "paradigm"), "phenomenon": ("linguistics_term", "phenomena")}
@@ -200,7 +200,7 @@ def read_long(table: Table, columns: Columns) -> tuple[pl.DataFrame, tuple[Contr
         "text": texts,
         "line": table.lines,
     }
-    schema = ITEMS | {"line": pl.UInt32()}
+    schema = ITEMS | {"line": pl.Int64()}
     if "context" in table.columns:
         frame["context_text"] = [_read_text(row.get("context")) for row in table.rows]
         schema |= {"context_text": pl.String()}

@@ -16,7 +16,7 @@ PART = re.compile(r"\{([^{}|]+)((?:\|[a-z]+(?::[^{}|]*)?)*)\}")
 ARTICLE = "(a|an)"
 # Kept columns that must be numbers.
 NUMBERS = ("rating", "bias")
-LEFT_OUT = {"file": pl.String(), "line": pl.UInt32(), "reason": pl.String()}
+LEFT_OUT = {"file": pl.String(), "line": pl.Int64(), "reason": pl.String()}
 
 Row = Mapping[str, object]
 Maps = Mapping[str, Mapping[str, str]]
@@ -214,7 +214,7 @@ def _context(template: str, fields: dict[str, object], entry: Entry) -> str | No
 
 
 def _frame(made: list[dict[str, object]], method: Method) -> pl.DataFrame:
-    schema: Schema = ITEMS | {"line": pl.UInt32()}
+    schema: Schema = ITEMS | {"line": pl.Int64()}
     if any(stimulus.context for stimulus in method.stimuli):
         schema |= {"context_text": pl.String()}
     kept: Schema = {name: pl.String() for name in method.keep}

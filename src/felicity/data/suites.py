@@ -25,7 +25,7 @@ from felicity.data.tables import Table, read_table
 METRICS = ("sum", "mean", "median", "range", "max", "min")
 REGION = pl.Struct({"region": pl.String(), "name": pl.String(), "start": pl.UInt32(), "end": pl.UInt32()})
 SUITE_ITEMS = ITEMS | {
-    "line": pl.UInt32(),
+    "line": pl.Int64(),
     "regions": pl.List(REGION),
     "metric": pl.String(),
     "predictions": pl.List(pl.String()),

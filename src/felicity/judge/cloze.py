@@ -71,4 +71,4 @@ def rank_targets(frames: pl.DataFrame) -> pl.DataFrame:
         words.index(target) + 1 if target in words else None
         for target, words in zip(frames["target"].to_list(), frames["predictions"].to_list(), strict=True)
     ]
-    return frames.with_columns(pl.Series("rank", ranks, dtype=pl.UInt32))
+    return frames.with_columns(pl.Series("rank", ranks, dtype=pl.Int64))

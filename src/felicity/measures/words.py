@@ -63,7 +63,7 @@ def sum_spans(
             lp = float(known.sum()) if len(known) else None
             rows.append((place, number, text[start:end], start, end, lp, len(mine)))
     names = ("text", "place", "word", "start", "end", "lp", "n_tokens")
-    kinds = (pl.UInt32, pl.UInt32, pl.String, pl.UInt32, pl.UInt32, pl.Float64, pl.UInt32)
+    kinds = (pl.Int64, pl.Int64, pl.String, pl.Int64, pl.Int64, pl.Float64, pl.Int64)
     return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
 
 

@@ -33,6 +33,7 @@ from felicity.core.schemas import (
     Schema,
     check_schema,
     conform,
+    sign_counts,
 )
 from felicity.run.digests import DIGESTS, OF_RECORD, add_digests, find_changed, is_intact
 from felicity.run.manifest import now
@@ -104,7 +105,7 @@ class RunFolder:
             if name in SHEETS | EXTRA_SHEETS:
                 frame.write_csv(part)
             else:
-                frame.write_parquet(part, compression="zstd")
+                sign_counts(frame).write_parquet(part, compression="zstd")
 
     def write_parts(self, name: str, schema: Schema, frames: Iterable[pl.DataFrame]) -> None:
         """Write one Parquet table from parts, in bounded memory."""
@@ -144,7 +145,7 @@ class RunFolder:
             # The folder's name may look like an address or a pattern; it is neither.
             whole = path.absolute()
             if sheet is None:
-                return pl.read_parquet(whole, glob=False)
+                return sign_counts(pl.read_parquet(whole, glob=False))
             read = pl.read_csv(whole, schema_overrides=sheet, infer_schema_length=None, glob=False)
             # An editor may have added an empty line.
             return read.filter(~pl.all_horizontal(pl.all().is_null()))
@@ -323,6 +324,7 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
     Raises UnknownName for another ending.
     """
     check_ending(path)
+    frame = sign_counts(frame)
     write_frame(frame if path.suffix.lower() in (".parquet", ".jsonl") else _with_json(frame), path)
 
 
@@ -344,8 +346,9 @@ def flatten_tokens(tokens: pl.DataFrame, requests: pl.DataFrame) -> pl.DataFrame
     lists = [name for name, dtype in tokens.schema.items() if isinstance(dtype, pl.List)]
     known = requests.select("request", "item", "condition", "text").unique("request", maintain_order=True)
     numbered = tokens.with_columns(pl.int_ranges(pl.col("tokens").list.len()).alias("place"))
-    flat = numbered.explode("place", *lists).join(known, on="request", how="left", maintain_order="left")
-    length = pl.col("end").cast(pl.Int64) - pl.col("start").cast(pl.Int64)
+    flat = sign_counts(numbered.explode("place", *lists))
+    flat = flat.join(known, on="request", how="left", maintain_order="left")
+    length = pl.col("end") - pl.col("start")
     piece = pl.col("text").str.slice(pl.col("start"), length).alias("piece")
     return (
         flat.with_columns(piece)

@@ -160,7 +160,7 @@ class Model:
         return tokens.select(
             "text",
             pl.col("logprob").list.eval(pl.element().cast(pl.Float64)).list.sum().alias("lp"),
-            pl.col("logprob").list.drop_nulls().list.len().alias("n_tokens"),
+            pl.col("logprob").list.drop_nulls().list.len().cast(pl.Int64).alias("n_tokens"),
         )
 
     def tokens(

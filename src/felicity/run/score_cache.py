@@ -14,8 +14,8 @@ CACHED = {
     "model": pl.String(),
     "family": pl.String(),
     "dtype": pl.String(),
-    "texts": pl.UInt32(),
-    "frames": pl.UInt32(),
+    "texts": pl.Int64(),
+    "frames": pl.Int64(),
     "megabytes": pl.Float64(),
     "path": pl.String(),
 }

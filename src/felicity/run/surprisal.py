@@ -10,6 +10,7 @@ import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.progress import Progress, no_progress
+from felicity.core.schemas import sign_counts
 from felicity.core.units import UNITS, convert
 from felicity.data import read_plain, read_table
 from felicity.measures import BOUNDARIES, find_words
@@ -177,7 +178,7 @@ def _tokens(
     ]
     rows = rows.with_columns(pl.Series("piece", pieces, dtype=pl.List(pl.String)))
     lists = [name for name in rows.columns if name != "text"]
-    numbered = rows.drop("text").with_row_index("text").explode(lists)
+    numbered = sign_counts(rows.drop("text").with_row_index("text").explode(lists))
     place = pl.int_range(pl.len()).over("text").alias("place")
     return numbered.with_columns(place, pl.lit(1).alias("n_tokens")).rename(
         {"tokens": "token", "logprob": "lp"}
@@ -185,7 +186,7 @@ def _tokens(
 
 
 def _sentences(lm: Model, texts: list[str], contexts: list[str] | None) -> pl.DataFrame:
-    return lm.score(texts, context=contexts).drop("text").with_row_index("text")
+    return sign_counts(lm.score(texts, context=contexts).drop("text").with_row_index("text"))
 
 
 def _finish(

@@ -12,7 +12,7 @@ from felicity.stats.frames import column
 CELLS = {
     "series": pl.String(),
     "x": pl.String(),
-    "n": pl.UInt32(),
+    "n": pl.Int64(),
     "mean": pl.Float64(),
     "low": pl.Float64(),
     "high": pl.Float64(),
@@ -94,7 +94,7 @@ def average_cells(
     cells = (
         frame.select(series.alias("series"), pl.col(x).cast(pl.String).alias("x"), pl.col(y).alias("y"))
         .group_by("series", "x", maintain_order=True)
-        .agg(pl.len().alias("n"), pl.col("y").mean().alias("mean"), pl.col("y").std().alias("sd"))
+        .agg(n=pl.len().cast(pl.Int64), mean=pl.col("y").mean(), sd=pl.col("y").std())
     )
     n = cells["n"].to_numpy().astype(float)
     sd = cells["sd"].fill_null(0.0).to_numpy()

@@ -30,10 +30,10 @@ SHORT: Schema = {
     "suite": TEXT,
     "kind": TEXT,
     "source": TEXT,
-    "wanted": pl.UInt32(),
-    "reached": pl.UInt32(),
-    "series": pl.UInt32(),
-    "of": pl.UInt32(),
+    "wanted": pl.Int64(),
+    "reached": pl.Int64(),
+    "series": pl.Int64(),
+    "of": pl.Int64(),
 }
 SERIES_AT_ONCE = 2000
 
@@ -70,13 +70,13 @@ def list_contexts(
             "sentences": [[drawn.sentence for drawn in growth.drawn] for growth in growths],
             "origins": [[drawn.origin for drawn in growth.drawn] for growth in growths],
         },
-        schema_overrides={"source": pl.String(), "place": pl.UInt32()},
+        schema_overrides={"source": pl.String(), "place": pl.Int64()},
     )
     prefixes = [(place, *cut) for place, one in enumerate(grown) for cut in one.prefixes]
     texts = [growths[place].text(number) for place, _, number, _ in prefixes]
     rows = pl.DataFrame(
         prefixes,
-        schema={"place": pl.UInt32(), "length": pl.UInt32(), "number": pl.UInt32(), "n_tokens": pl.UInt32()},
+        schema={"place": pl.Int64(), "length": pl.Int64(), "number": pl.Int64(), "n_tokens": pl.Int64()},
         orient="row",
     )
     rows = rows.with_columns(

@@ -14,7 +14,7 @@ from felicity.engines.tokenizing import Encoded
 ROWS = 32
 # Columns beyond TOKENS, present only if requested.
 FURTHER: dict[str, pl.DataType] = {
-    "rank": pl.List(pl.UInt32()),
+    "rank": pl.List(pl.Int64()),
     "entropy": pl.List(pl.Float32()),
     "boundary": pl.List(pl.Float32()),
     "top_tokens": pl.List(pl.List(pl.String())),

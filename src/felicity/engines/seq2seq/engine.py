@@ -228,9 +228,9 @@ class Seq2SeqEngine:
         counts = build_encodings(encoded, self._tokenizer, window=room)
         over = np.maximum(np.array([len(ids) for ids in sources.ids]) - self.encoder.window, 0)
         return counts.with_columns(
-            n_context=pl.col("n_context") + pl.Series(sources.n_tokens, dtype=pl.UInt32),
-            n_dropped=pl.col("n_dropped") + pl.Series(sources.n_dropped, dtype=pl.UInt32),
-            n_over=pl.max_horizontal("n_over", pl.Series(over, dtype=pl.UInt32)),
+            n_context=pl.col("n_context") + pl.Series(sources.n_tokens, dtype=pl.Int64),
+            n_dropped=pl.col("n_dropped") + pl.Series(sources.n_dropped, dtype=pl.Int64),
+            n_over=pl.max_horizontal("n_over", pl.Series(over, dtype=pl.Int64)),
         )
 
     def _score(self, encoded: Encoded, sources: Sources, unit: range, scorer: TokenScorer) -> pl.DataFrame:

@@ -174,7 +174,7 @@ class TrainedEngine:
             encoded, documents = self._encode(chunk)
             rows = build_encodings(encoded, self.encoder.tokenizer, window=self.encoder.window)
             if self.settings.topic:
-                given = pl.Series("n_context", [len(words) for words in documents], dtype=pl.UInt32)
+                given = pl.Series("n_context", [len(words) for words in documents], dtype=pl.Int64)
                 rows = rows.with_columns(given)
             parts.append(rows)
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)

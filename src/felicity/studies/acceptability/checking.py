@@ -60,7 +60,7 @@ def check_ratings(path: Path, *, labels: Sequence[str] = ()) -> Checked:
             firsts.setdefault(str(row["text"]), line)
     texts = pl.DataFrame(
         {"line": list(firsts.values()), "text": list(firsts), "item": list(firsts)},
-        schema={"line": pl.UInt32, "text": pl.String, "item": pl.String},
+        schema={"line": pl.Int64, "text": pl.String, "item": pl.String},
     )
     stray = check_items(texts.with_columns(pl.lit("text").alias("condition")))
     sentences = len(firsts)

@@ -37,7 +37,7 @@ BINS = 12
 PAIRS: Schema = {
     "first": pl.String(),
     "second": pl.String(),
-    "n": pl.UInt32(),
+    "n": pl.Int64(),
     "r": pl.Float64(),
     "low": pl.Float64(),
     "high": pl.Float64(),
@@ -72,7 +72,7 @@ SHIFTS: Schema = {
     "setting": pl.String(),
     "sentences": pl.String(),
     "bound": pl.Float64(),
-    "n": pl.UInt32(),
+    "n": pl.Int64(),
     "shift": pl.Float64(),
     "low": pl.Float64(),
     "high": pl.Float64(),
@@ -83,8 +83,8 @@ CEILINGS: Schema = {
     "r": pl.Float64(),
     "low": pl.Float64(),
     "high": pl.Float64(),
-    "items": pl.UInt32(),
-    "trials": pl.UInt32(),
+    "items": pl.Int64(),
+    "trials": pl.Int64(),
 }
 ORDINAL: Schema = {
     "formula": pl.String(),
@@ -93,7 +93,7 @@ ORDINAL: Schema = {
     "low": pl.Float64(),
     "high": pl.Float64(),
     "p": pl.Float64(),
-    "n": pl.UInt32(),
+    "n": pl.Int64(),
 }
 
 

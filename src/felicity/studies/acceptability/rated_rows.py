@@ -19,7 +19,7 @@ ORDER = (NONE, REAL, RANDOM)
 # Conditions that say nothing about a sentence.
 PLAIN = ("", "rated", "text")
 ROWS: dict[str, Any] = {
-    "line": pl.UInt32,
+    "line": pl.Int64,
     "item": pl.String,
     "suite": pl.String,
     "phenomenon": pl.String,

@@ -194,7 +194,7 @@ def _collect(name: str, rows: pl.DataFrame, *, clean: bool) -> RatedSentences:
             notes = ["The ratings are raw and were not cleaned."]
         answers = rows.select("item", "setting", "rating", "rater", "answer")
         means = rows.group_by("item", "setting", maintain_order=True).agg(
-            pl.len().cast(pl.UInt32).alias("n"), pl.col("rating").mean()
+            pl.len().cast(pl.Int64).alias("n"), pl.col("rating").mean()
         )
     else:
         notes = ["The ratings are taken as they are: they carry no rater ids, so they are not cleaned."]
@@ -204,7 +204,8 @@ def _collect(name: str, rows: pl.DataFrame, *, clean: bool) -> RatedSentences:
             answers = answers.with_columns(
                 pl.lit(None, dtype=pl.String).alias("rater"), pl.col("rating").alias("answer")
             )
-        means = rows.select("item", "setting", pl.col("ratings").list.len().alias("n"), "rating")
+        n = pl.col("ratings").list.len().cast(pl.Int64).alias("n")
+        means = rows.select("item", "setting", n, "rating")
     known = rows["setting"].unique(maintain_order=True).to_list()
     settings = tuple([s for s in ORDER if s in known] + [s for s in known if s not in ORDER])
     sentences = rows.unique("item", keep="first", maintain_order=True).select(

@@ -23,7 +23,7 @@ SPLIT_TABLE: Schema = {
     "measure": pl.String(),
     "suite": pl.String(),
     "split": pl.String(),
-    "n": pl.UInt32(),
+    "n": pl.Int64(),
     "accuracy": pl.Float64(),
     "low": pl.Float64(),
     "high": pl.Float64(),
@@ -32,7 +32,7 @@ CURVE_TABLE: Schema = {
     "model": pl.String(),
     "measure": pl.String(),
     "difference": pl.Int32(),
-    "n": pl.UInt32(),
+    "n": pl.Int64(),
     "accuracy": pl.Float64(),
     "low": pl.Float64(),
     "high": pl.Float64(),
@@ -137,5 +137,5 @@ def count_nontrivial(splits: pl.DataFrame) -> pl.DataFrame:
     )
     kept = single.join(uneven, on=["model", "suite"])
     return kept.group_by("model", "split", maintain_order=True).agg(
-        pl.col("n").sum(), pl.col("suite").n_unique().alias("suites")
+        pl.col("n").sum(), pl.col("suite").n_unique().cast(pl.Int64).alias("suites")
     )

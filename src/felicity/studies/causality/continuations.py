@@ -92,6 +92,7 @@ def count_continuations(table: pl.DataFrame) -> pl.DataFrame:
     return (
         table.group_by("continuation")
         .agg(n=pl.len(), verbs=pl.col("verb").n_unique(), flagged=pl.col("flagged").first())
+        .with_columns(pl.col("n", "verbs").cast(pl.Int64))
         .sort("n", "continuation", descending=[True, False])
     )
 
@@ -106,7 +107,8 @@ def count_reasons(table: pl.DataFrame) -> pl.DataFrame:
         .with_columns(pl.col("kind").str.extract(r"^(.*?)(?::.*?(\(.*\))?)?$", 1), detail=_detail())
         .with_columns(reason=pl.concat_str("kind", "detail", separator=" ").str.strip_chars())
     )
-    return kinds.group_by("reason").agg(n=pl.col("place").n_unique()).sort("n", descending=True)
+    counts = kinds.group_by("reason").agg(n=pl.col("place").n_unique().cast(pl.Int64))
+    return counts.sort("n", descending=True)
 
 
 def _detail() -> pl.Expr:

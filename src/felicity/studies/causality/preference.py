@@ -152,7 +152,7 @@ def average_verbs(table: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("bias").first(),
             pl.col("log_frequency").first(),
-            pl.len().alias("n"),
+            pl.len().cast(pl.Int64).alias("n"),
             pl.col("subject_preference").mean(),
             pl.col("match").mean().alias("agreement"),
         )

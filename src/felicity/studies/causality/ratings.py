@@ -143,7 +143,7 @@ def average_items(ratings: pl.DataFrame) -> pl.DataFrame:
     """One row per sentence: ratings, mean, lowest, highest."""
     own = pl.col("rating")
     return ratings.group_by("sentence", maintain_order=True).agg(
-        n=pl.len(), mean=own.mean(), low=own.min(), high=own.max()
+        n=pl.len().cast(pl.Int64), mean=own.mean(), low=own.min(), high=own.max()
     )
 
 

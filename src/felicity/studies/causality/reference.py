@@ -86,7 +86,7 @@ def resolve_same_gender(lm: Model, stimuli: StimulusSet, table: pl.DataFrame) ->
     chosen = [SUBJECT if m > LEAST_MARGIN else OBJECT if m < -LEAST_MARGIN else UNKNOWN for m in margin]
     found = pl.DataFrame(
         {"place": open_rows["place"], "resolved": chosen},
-        schema={"place": pl.UInt32, "resolved": pl.String},
+        schema={"place": open_rows["place"].dtype, "resolved": pl.String},
     )
     joined = table.with_row_index("place").join(found, on="place", how="left", maintain_order="left")
     done = pl.col("resolved").is_not_null()
@@ -102,10 +102,10 @@ def share_references(table: pl.DataFrame) -> pl.DataFrame:
     return (
         known.group_by("bias_bin")
         .agg(
-            n=pl.len(),
-            subject=(pl.col("reference") == SUBJECT).sum(),
-            object=(pl.col("reference") == OBJECT).sum(),
-            unknown=(pl.col("reference") == UNKNOWN).sum(),
+            n=pl.len().cast(pl.Int64),
+            subject=(pl.col("reference") == SUBJECT).sum().cast(pl.Int64),
+            object=(pl.col("reference") == OBJECT).sum().cast(pl.Int64),
+            unknown=(pl.col("reference") == UNKNOWN).sum().cast(pl.Int64),
         )
         .with_columns(subject_share=pl.col("subject") / (pl.col("subject") + pl.col("object")))
         .sort("bias_bin")

@@ -151,7 +151,7 @@ def rate_humans(given: pl.DataFrame, sets: Sets) -> pl.DataFrame:
         right = pl.col("answer").str.strip_chars().str.to_lowercase() == pl.col("target").str.to_lowercase()
         judged = joined.with_columns(right.alias("right"))
         shares = judged.group_by("annotator", maintain_order=True).agg(
-            pl.col("right").mean(), pl.len().alias("n")
+            pl.col("right").mean(), pl.len().cast(pl.Int64).alias("n")
         )
         row: dict[str, Any] = {
             "dataset": dataset,

@@ -24,10 +24,10 @@ ANSWERS = {
     "target": pl.String(),
     "contrast": pl.String(),
     "predictions": pl.List(pl.String()),
-    "rank": pl.UInt32(),
+    "rank": pl.Int64(),
     "logprob": pl.Float64(),
     "contrast_logprob": pl.Float64(),
-    "n_tokens": pl.UInt32(),
+    "n_tokens": pl.Int64(),
 }
 
 
@@ -119,7 +119,7 @@ def score_words(lm: Model, rows: pl.DataFrame, column: str) -> pl.DataFrame:
         for place, row in zip(part, scored.iter_rows(named=True), strict=True):
             values[place], sizes[place] = row["logprob"], len(row["tokens"])
     return pl.DataFrame(
-        {"logprob": values, "n_tokens": sizes}, schema={"logprob": pl.Float64, "n_tokens": pl.UInt32}
+        {"logprob": values, "n_tokens": sizes}, schema={"logprob": pl.Float64, "n_tokens": pl.Int64}
     )
 
 

@@ -92,7 +92,7 @@ def draw_curves(judgements: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
     ]
     curves = pl.concat([_estimate(level, seed) for level in levels])
     models, names = (order_seen(curves, column) for column in ("model", "name"))
-    level = pl.col("level").replace_strict({name: i for i, name in enumerate(LEVELS)}, return_dtype=pl.UInt32)
+    level = pl.col("level").replace_strict({name: i for i, name in enumerate(LEVELS)}, return_dtype=pl.Int64)
     ordered = curves.sort(models, level, names, order_kinds(), "source", "perturbation", "length")
     return conform(ordered, CURVES)
 

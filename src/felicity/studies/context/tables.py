@@ -8,7 +8,7 @@ import polars as pl
 from felicity.core.schemas import REGIONS, TEXT, Schema
 from felicity.core.sweep import FACTORS, FROM_KINDS, KINDS, SWEEP_JUDGEMENTS
 
-COUNT = pl.UInt32()
+COUNT = pl.Int64()
 NUMBER = pl.Float64()
 KIND_ORDER = {name: place for place, name in enumerate(("none", *KINDS, *FROM_KINDS))}
 
@@ -130,9 +130,9 @@ REGION_CURVES: Schema = {
 def order_seen(frame: pl.DataFrame, column: str) -> pl.Expr:
     """The rank of a row's value in order of first occurrence."""
     seen = frame[column].unique(maintain_order=True).to_list()
-    return pl.col(column).replace_strict({value: i for i, value in enumerate(seen)}, return_dtype=pl.UInt32)
+    return pl.col(column).replace_strict({value: i for i, value in enumerate(seen)}, return_dtype=pl.Int64)
 
 
 def order_kinds() -> pl.Expr:
     """The rank of a row's kind, the baseline first."""
-    return pl.col("kind").replace_strict(KIND_ORDER, default=len(KIND_ORDER), return_dtype=pl.UInt32)
+    return pl.col("kind").replace_strict(KIND_ORDER, default=len(KIND_ORDER), return_dtype=pl.Int64)

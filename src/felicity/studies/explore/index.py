@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from felicity.core.schemas import sign_counts
 from felicity.run import RunFolder
 
 ORDER = {"good": 0, "bad": 1}
@@ -34,7 +35,7 @@ class Source:
     def scan(self, table: str) -> pl.LazyFrame:
         """A table of the run, read only as far as needed."""
         folder = self.home if table in ("items", "requests", "contexts") else self.run
-        return pl.scan_parquet(folder.file(table))
+        return sign_counts(pl.scan_parquet(folder.file(table)))
 
     @property
     def unit(self) -> list[str]:
@@ -110,7 +111,7 @@ def in_order(source: Source) -> pl.LazyFrame:
         .select("request", "item", "condition", "context", "text")
         .with_row_index("place")
     )
-    rank = pl.col("condition").replace_strict(ORDER, default=len(ORDER), return_dtype=pl.UInt32)
+    rank = pl.col("condition").replace_strict(ORDER, default=len(ORDER), return_dtype=pl.Int64)
     return asked.sort(rank, "place")
 
 

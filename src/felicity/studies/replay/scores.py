@@ -222,7 +222,7 @@ def read_regions(table: Table) -> pl.DataFrame:
     if len(twice):
         raise BadInput(f"{table.path} gives a region of item '{twice['item'][0]}' more than once.")
     return frame.with_columns(
-        pl.col("region").alias("name"), pl.lit(0, dtype=pl.UInt32).alias("n_tokens")
+        pl.col("region").alias("name"), pl.lit(0, dtype=pl.Int64).alias("n_tokens")
     ).select(list(REGIONS))
 
 
@@ -236,8 +236,6 @@ def _name_regions(regions: pl.DataFrame, items: pl.DataFrame) -> pl.DataFrame:
     )
     return (
         regions.join(names, on=["suite", "region"], how="left", maintain_order="left")
-        .with_columns(
-            pl.col("name").fill_null(pl.col("region")), pl.lit(0, dtype=pl.UInt32).alias("n_tokens")
-        )
+        .with_columns(pl.col("name").fill_null(pl.col("region")), pl.lit(0, dtype=pl.Int64).alias("n_tokens"))
         .select(list(REGIONS))
     )

@@ -26,7 +26,7 @@ SHARES = {
     "phenomenon": pl.String(),
     "measure": pl.String(),
     "share": pl.Float64(),
-    "n": pl.UInt32(),
+    "n": pl.Int64(),
 }
 
 

@@ -145,7 +145,7 @@ STYLES_OF_KINDS: dict[str, LineStyle] = {kind: _choose_style(kind) for kind in K
 def sort_kinds(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows in the order of the kinds, otherwise unchanged."""
     order = {kind: place for place, kind in enumerate(KINDS)}
-    place = pl.col("kind").replace_strict(order, default=len(order), return_dtype=pl.UInt32)
+    place = pl.col("kind").replace_strict(order, default=len(order), return_dtype=pl.Int64)
     return rows.sort(place, maintain_order=True)
 
 
