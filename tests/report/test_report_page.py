@@ -88,8 +88,8 @@ def test_headline_shows_the_estimate_it_was_given(starter_run: ReportInput) -> N
         accuracy=pl.when(row).then(0.61234).otherwise("accuracy"),
         low=pl.when(row).then(0.5987).otherwise("low"),
         high=pl.when(row).then(0.62551).otherwise("high"),
-        ties=pl.when(row).then(31).otherwise("ties").cast(pl.UInt32),
-        unstable=pl.when(row).then(17).otherwise("unstable").cast(pl.UInt32),
+        ties=pl.when(row).then(31).otherwise("ties").cast(pl.Int64),
+        unstable=pl.when(row).then(17).otherwise("unstable").cast(pl.Int64),
     )
     text = read(render_report(with_tables(starter_run, estimates=chosen))).text
     assert "61.2% of 600 pairs judged right" in text

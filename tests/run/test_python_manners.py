@@ -65,3 +65,64 @@ def test_a_run_knows_its_folder_and_reports_there(tiny_model: Path, tmp_path: Pa
     assert run.report() == tmp_path / "run" / "report.html"
     with pytest.raises(fe.FelicityError, match="not kept in a folder"):
         fe.evaluate(pl.DataFrame(PAIRS), lm).report()
+
+
+STIMULI = {"item": [1, 2], "sentence": ["The cats annoy Tim.", "The cat sleeps."], "reader": ["a", "b"]}
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame], ids=["polars", "pandas"])
+def test_a_frame_of_texts_is_scored_by_its_column_and_kept(
+    frame: Callable[[object], object], tiny_model: Path
+) -> None:
+    lm = fe.model(str(tiny_model), cache=False)
+    scores = lm.score(frame(STIMULI), column="sentence")
+    assert scores.columns == ["item", "sentence", "reader", "lp", "n_tokens"]
+    assert scores["lp"].equals(lm.score(STIMULI["sentence"])["lp"])
+    words = lm.words(frame(STIMULI), column="sentence")
+    plain = lm.words(STIMULI["sentence"])
+    assert words["word"].to_list() == plain["word"].to_list() == " ".join(STIMULI["sentence"]).split()
+    assert words["lp"].equals(plain["lp"])
+    assert words["row"].to_list() == plain["text"].to_list() == [1, 1, 1, 1, 2, 2, 2]
+    assert words["place"].to_list() == [1, 2, 3, 4, 1, 2, 3]
+    assert words["reader"].to_list() == ["a"] * 4 + ["b"] * 3
+    tokens = lm.tokens(frame(STIMULI), column="sentence")
+    assert tokens["item"].to_list() == [1, 2]
+    assert tokens["tokens"].to_list() == lm.tokens(STIMULI["sentence"])["tokens"].to_list()
+
+
+def test_the_column_of_texts_may_be_left_out_where_it_is_clear(tiny_model: Path) -> None:
+    lm = fe.model(str(tiny_model), cache=False)
+    frame = pl.DataFrame(STIMULI)
+    assert lm.score(frame.drop("reader"))["lp"].equals(lm.score(STIMULI["sentence"])["lp"])
+    assert lm.score(frame.rename({"sentence": "text"}))["lp"].equals(lm.score(STIMULI["sentence"])["lp"])
+    in_context = lm.score(frame, column="sentence", context="reader")["lp"]
+    assert in_context.equals(lm.score(STIMULI["sentence"], context=["a", "b"])["lp"])
+    assert lm.score(frame.with_columns(lp=1.0), column="sentence").columns[3:] == [
+        "lp_given",
+        "lp",
+        "n_tokens",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda lm: lm.score(pl.DataFrame(STIMULI)), r"several columns of texts \(sentence, reader\)"),
+        (lambda lm: lm.words(pd.DataFrame({"n": [1]})), "no column of texts"),
+        (lambda lm: lm.score(pl.DataFrame(STIMULI), column="sentense"), "did you mean 'sentence'"),
+        (lambda lm: lm.score(["He left."], column="text"), "no frame to take the column 'text' from"),
+        (lambda lm: lm.fill(pl.DataFrame({"frame": ["He ___"]})), "give a string or a list"),
+        (lambda lm: lm.score({"He left."}), "give a string or a list"),
+    ],
+)
+def test_a_frame_whose_texts_are_unclear_is_refused(
+    tiny_model: Path, call: Callable[[fe.Model], object], said: str
+) -> None:
+    with pytest.raises(fe.FelicityError, match=said):
+        call(fe.model(str(tiny_model), cache=False))
+
+
+def test_a_model_says_what_it_is_in_a_line(tiny_model: Path) -> None:
+    assert repr(fe.model(str(tiny_model), cache=False)) == (
+        f"Model({tiny_model.name}: causal, 0.0M parameters, float32, window 64, begin token <|endoftext|>)"
+    )

@@ -250,9 +250,12 @@ def test_the_keyboard_is_enough(page: Any, url: str) -> None:
 
 
 UNCORRECTED = "Word boundaries are not corrected for trailing white space"
+OF_REGIONS = "The surprisal of a region is the one that the run was judged by"
 
 
-def test_regions_are_said_to_be_computed_from_tokens(page: Any, tiny_model: Path, tmp_path: Path) -> None:
+def test_regions_are_said_to_be_those_that_the_run_was_judged_by(
+    page: Any, tiny_model: Path, tmp_path: Path
+) -> None:
     items = "".join(
         f'[[items]]\na = ["The {noun}", "sleep."]\nb = ["The {noun}", "sleeps."]\n'
         for noun in ("cats", "dogs")
@@ -265,9 +268,9 @@ def test_regions_are_said_to_be_computed_from_tokens(page: Any, tiny_model: Path
         with running(create_explore_site(collections, {}, key=KEY)) as address:
             for state in ("#/regions", "#/item?key=s%2F1"):
                 show(page, f"{address}/?key={KEY}", state)
-                assert UNCORRECTED in page.inner_text("main")
+                assert OF_REGIONS in page.inner_text("main")
     show(page, (tmp_path / "explore.html").as_uri(), "#/regions")
-    assert UNCORRECTED in page.inner_text("main")
+    assert OF_REGIONS in page.inner_text("main")
 
 
 def test_bits_and_words_are_the_same_sums(page: Any, url: str) -> None:

@@ -6,7 +6,8 @@ import typer
 
 from felicity.cli.model_options import ModelOptions, PolicyOptions, takes_groups
 from felicity.cli.options import Json, ModelName, Unit
-from felicity.cli.terminal import out, print_json
+from felicity.cli.terminal import err, out, print_json
+from felicity.core.regions import remove_bars
 
 if TYPE_CHECKING:
     from felicity.core.engine import EngineInfo
@@ -42,6 +43,9 @@ def judge(
     """
     from felicity.core.units import to_bits
 
+    (good, bad), barred = remove_bars([good, bad])
+    if barred and not json:
+        err.print("Bars between regions were taken out; `felicity surprisal --by region` scores regions.")
     lm = opening.open(model, scoring.build(), quiet=json, fields=scoring.policy)
     rows, sums = _score(lm, [good, bad], context)
     if abs(sums[0] - sums[1]) <= 2 * lm.info.noise and lm.exact is not lm:

@@ -11,6 +11,7 @@ from felicity.cli.terminal import err, out, print_accuracy, print_json, print_ro
 from felicity.core.contrasts import ACCURACY
 from felicity.core.errors import BadInput
 from felicity.core.policy import describe_policies
+from felicity.core.regions import BOUNDARIES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -186,6 +187,9 @@ def _print_summary(done: "Run") -> None:
     headline = done.headline
     if "correlations" in done.tables:
         _print_correlations(done["correlations"])
+    regions = done.manifest.get("regions")
+    if regions:
+        out.print(f"Surprisal of regions: {BOUNDARIES[regions['boundary']]}.", soft_wrap=True)
     for measure in done.manifest["measures"]:
         out.print(f"\n[bold]{measure}[/]")
         print_accuracy(done["estimates"], "phenomenon", measure=measure, score=headline.noun)

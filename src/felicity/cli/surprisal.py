@@ -8,7 +8,9 @@ import typer
 
 from felicity.cli.model_options import LongRunOptions, PolicyOptions, takes_groups
 from felicity.cli.options import Json, ModelName, Quiet, Unit
+from felicity.cli.run import print_audit
 from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
+from felicity.core.regions import BOUNDARIES
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,8 +44,12 @@ def surprisal(
         int, typer.Option(min=0, help="Add the surprisal of this many preceding units.")
     ] = 0,
     boundary: Annotated[
-        str, typer.Option(help="Words: corrected (for trailing white space) or plain.")
-    ] = "corrected",
+        str,
+        typer.Option(
+            help="Words and regions: corrected (for trailing white space), plain, or auto: corrected where "
+            "the model can."
+        ),
+    ] = "auto",
     *,
     scoring: PolicyOptions,
     opening: LongRunOptions,
@@ -54,7 +60,7 @@ def surprisal(
 
     A .txt file has one sentence per line; a table (.csv, .tsv, .jsonl, .parquet) has them in the column
     `text`, and its other columns are kept. Regions are written with bars: "The horse | raced past | the
-    barn". Without -o the result is printed.
+    barn"; bars are never scored. Without -o the result is printed. Rows and places are counted from 1.
 
     \b
     Examples:
@@ -62,7 +68,16 @@ def surprisal(
       felicity surprisal stimuli.csv --by region --context preamble -o regions.csv
       echo "The cats annoy Tim." | felicity surprisal - --by token --rank --top 3
     """
-    from felicity.run import check_ending, check_units, measure_surprisal, read_texts, take_lines, write_table
+    from felicity.measures import choose_boundary
+    from felicity.run import (
+        audit_surprisal,
+        check_ending,
+        check_units,
+        measure_surprisal,
+        read_texts,
+        take_lines,
+        write_table,
+    )
 
     silent = quiet or json
     check_units(by, unit, extras=bool(rank or entropy or top), spillover=spillover, boundary=boundary)
@@ -74,6 +89,10 @@ def surprisal(
         else read_texts(source, text=text, context=context)
     )
     lm = opening.open(model, scoring.build(), quiet=silent, fields=scoring.policy)
+    summed = choose_boundary(boundary, lm.info) if by in ("word", "region") else ""
+    audit = audit_surprisal(lm, given)
+    if not silent:
+        print_audit(audit)
     with progress_bar("scoring", quiet=silent) as progress:
         table = measure_surprisal(
             lm,
@@ -90,14 +109,21 @@ def surprisal(
     if output:
         write_table(table, output)
         if not silent:
-            err.print(f"{len(table):,} rows in {output}, surprisal in {unit}.", soft_wrap=True, markup=False)
+            what = f"{len(table):,} rows in {output}, {_name(unit, summed)}."
+            err.print(what, soft_wrap=True, markup=False)
     if json:
         print_json(table.to_dicts())
     elif not output:
-        _print(table, unit, corrected=by in ("word", "region") and boundary == "corrected")
+        _print(table, _name(unit, summed))
 
 
-def _print(table: "pl.DataFrame", unit: str, *, corrected: bool) -> None:
+def _name(unit: str, summed: str) -> str:
+    """What the surprisal is: its unit, and how the tokens of a word or region were summed."""
+    other = " (--boundary plain sums the tokens)" if summed == "corrected" else ""
+    return f"surprisal in {unit}" + (f", {BOUNDARIES[summed]}{other}" if summed else "")
+
+
+def _print(table: "pl.DataFrame", what: str) -> None:
     numbers = tuple(name for name, dtype in table.schema.items() if dtype.is_numeric())
     rows = [
         {name: f"{value:.3f}" if isinstance(value, float) else value for name, value in row.items()}
@@ -105,5 +131,4 @@ def _print(table: "pl.DataFrame", unit: str, *, corrected: bool) -> None:
     ]
     print_rows(rows, right=numbers)
     more = f"; {len(table) - SHOWN:,} more rows, write them to a file with -o" if len(table) > SHOWN else ""
-    how = ", corrected for trailing white space (--boundary plain sums the tokens)" if corrected else ""
-    out.print(f"\nSurprisal in {unit}{how}{more}.", soft_wrap=True)
+    out.print(f"\n{what[0].upper()}{what[1:]}{more}.", soft_wrap=True)

@@ -18,7 +18,8 @@ class EngineInfo:
     weights, tokenizer: digests of the files, so that scores are never attributed to another model.
     policy: the scoring policy with every `auto` resolved.
     noise: nats by which the log-probability of a sentence may change with its batch.
-    can: `score`; also `more` if it provides TokenExtras, `fill` for a Filler and `generate` for a Generator.
+    can: `score`; also `more` if it provides TokenExtras, `boundary` if these include the probability that a
+        word ends, `fill` for a Filler and `generate` for a Generator.
         What is not listed here is not asked of the engine, even if it has the method.
     scoring: version of the code that computes this model's numbers. An engine whose numbers change raises it
     for the affected models, so that old scores are never used as new ones.

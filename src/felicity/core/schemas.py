@@ -40,6 +40,9 @@ TOKENS: Schema = {
     "logprob": pl.List(pl.Float32()),
 }
 
+# Tokens of a model that also gives the log-probability that a word starts, or the text ends, at each token.
+BOUNDED_TOKENS: Schema = TOKENS | {"boundary": pl.List(pl.Float32())}
+
 # What an engine reports about a request before scoring it.
 ENCODINGS: Schema = {
     "request": TEXT,

@@ -1,7 +1,7 @@
 """Datasets by name, and users' own files, as items with a judging rule."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ import polars as pl
 from felicity.core.contrasts import PAIR, Contrast
 from felicity.core.documents import is_document
 from felicity.core.errors import BadInput, UnknownName
+from felicity.core.frames import as_polars, is_frame
+from felicity.core.regions import BAR, split_bars
 from felicity.core.registry import BrokenPlugin
 from felicity.data.cloze_table import is_cloze_table, read_cloze_table
 from felicity.data.entry import Entry, load_entries
@@ -19,6 +21,7 @@ from felicity.data.formats import FORMATS
 from felicity.data.locate import get_copy
 from felicity.data.pairs import (
     Columns,
+    find_columns,
     is_long,
     is_rated,
     name_conditions,
@@ -69,7 +72,8 @@ class Dataset:
 
     rule: the judging rule; method: its name for this dataset. left_out: rows that are not stimuli, each with
     file, line and reason. notes: remarks on this copy for the reader. score: what its number and its
-    sentences are called, by the fields of Headline, where that is not the rule's.
+    sentences are called, by the fields of Headline, where that is not the rule's. boundary: how the tokens
+    of a region are summed. barred: lines whose texts had bars between regions, which were taken out.
     """
 
     name: str
@@ -84,6 +88,8 @@ class Dataset:
     rows: int = 0
     left_out: pl.DataFrame
     notes: tuple[str, ...] = ()
+    boundary: str = "auto"
+    barred: tuple[int, ...] = ()
 
 
 def list_datasets() -> list[dict[str, str]]:
@@ -200,6 +206,7 @@ def _read_entry(entry: Entry, rule: str | None, folder: Path | None, without: Co
         targets=method.targets,
         change=method.change,
         score=method.score,
+        boundary=method.boundary,
         rows=rows.read + len(rows.left_out),
         left_out=rows.left_out,
         notes=(copy.note,) if copy.note else (),
@@ -211,12 +218,9 @@ def take_frame(frame: Any, columns: Columns | None = None, *, affirmative: str |
 
     Raises BadInput if it is not a frame, is empty, or cannot be used.
     """
-    if hasattr(frame, "to_dict") and not isinstance(frame, pl.DataFrame):
-        frame = pl.DataFrame({str(name): list(cells) for name, cells in frame.to_dict("list").items()})
-    if not isinstance(frame, pl.DataFrame):
+    if not is_frame(frame):
         raise BadInput(f"A dataset is a name, a file or a frame, not {type(frame).__name__}.")
-    if frame.is_empty():
-        raise BadInput("The frame has no rows; a dataset needs at least one stimulus.")
+    frame = as_polars(frame)
     rows = frame.with_columns(pl.selectors.numeric().cast(pl.String)).to_dicts()
     table = Table(Path(FRAME), frame.columns, rows, list(range(1, len(rows) + 1)))
     return _take_table(table, columns or Columns(), affirmative)
@@ -225,14 +229,14 @@ def take_frame(frame: Any, columns: Columns | None = None, *, affirmative: str |
 def _read_file(path: Path, columns: Columns, affirmative: str | None) -> Dataset:
     if is_document(path):
         _refuse_affirmative(affirmative, str(path))
-        items = filter_items(
-            build_items(read_suite(path)), suite=columns.suite, phenomenon=columns.phenomenon
-        )
+        suite = read_suite(path)
+        items = filter_items(build_items(suite), suite=columns.suite, phenomenon=columns.phenomenon)
         return Dataset(
             name=path.name,
             items=items,
             rule="formula",
             method="formula",
+            boundary=suite.boundary,
             rows=len(items),
             left_out=pl.DataFrame(schema=LEFT_OUT),
         )
@@ -245,6 +249,7 @@ def _take_table(table: Table, columns: Columns, affirmative: str | None) -> Data
     name, nothing = table.path.name, pl.DataFrame(schema=LEFT_OUT)
     if is_rated(table) or not is_cloze_table(table):
         _refuse_affirmative(affirmative, name)
+    table, barred = _take_bars(table, columns)
     if is_rated(table):
         return Dataset(
             name=name,
@@ -253,6 +258,7 @@ def _take_table(table: Table, columns: Columns, affirmative: str | None) -> Data
             method="rating",
             rows=len(table.rows),
             left_out=nothing,
+            barred=barred,
         )
     if is_cloze_table(table):
         return _read_cloze(pl.DataFrame(table.rows, infer_schema_length=None), table.path, affirmative)
@@ -269,7 +275,23 @@ def _take_table(table: Table, columns: Columns, affirmative: str | None) -> Data
         contrasts=contrasts,
         rows=len(table.rows),
         left_out=nothing,
+        barred=barred,
     )
+
+
+def _take_bars(table: Table, columns: Columns) -> tuple[Table, tuple[int, ...]]:
+    """The table with bars between regions taken out of its sentences, and the lines that had any."""
+    named = find_columns(table, columns)
+    rows, barred = [], []
+    for row, line in zip(table.rows, table.lines, strict=True):
+        plain = {
+            name: split_bars(str(row[name]))[0]
+            for name in ("text", named.good, named.bad)
+            if BAR in str(row.get(name) or "")
+        }
+        rows.append(row | plain)
+        barred += [line] * bool(plain)
+    return replace(table, rows=rows), tuple(barred)
 
 
 def _read_cloze(rows: pl.DataFrame, path: Path, affirmative: str | None) -> Dataset:

@@ -31,7 +31,8 @@ class Method:
     also scored with the target of its partner. targets: the conditions whose target a cloze rule looks
     for; change: the two conditions between which the most probable word may change. score: what the number
     and the sentences are called, by the fields of Headline; the name of one of the entry's `scores`, or its
-    own; what it leaves out is that of the rule.
+    own; what it leaves out is that of the rule. boundary: how the tokens of a region are summed
+    (`auto`, `corrected` or `plain`), where the authors did it otherwise than felicity.
     """
 
     rule: str
@@ -47,6 +48,7 @@ class Method:
     targets: tuple[str, ...] = ()
     change: tuple[str, ...] = ()
     score: dict[str, Any] = field(default_factory=dict)
+    boundary: str = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)

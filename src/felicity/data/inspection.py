@@ -17,8 +17,12 @@ from felicity.data.tables import Table, read_table
 
 PROBLEMS = {"line": pl.Int64(), "problem": pl.String(), "column": pl.String(), "detail": pl.String()}
 STRAY = r"^\s|\s$|\s\s|[\t\n\r\u00a0\u200b\ufeff]|\s[.,!?;:](?:\s|$)"
+CURLY = "[\u2018\u2019\u201c\u201d]"
+ENDED = r"""[.!?\u2026\u3002\uff01\uff1f:;]["'\u2019\u201d\u00bb)\]]*\s*$"""
+MIXED = r"\p{Latin}[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{Latin}"
 EMPTY, STRAY_SPACE, IDENTICAL, DUPLICATE = "empty cell", "stray space", "identical texts", "duplicate item"
-REVERSED, UNUSABLE = "reversed pair", "cannot be used"
+REVERSED, UNUSABLE, BARS = "reversed pair", "cannot be used", "region bars"
+QUOTES, UNENDED, SCRIPTS = "curly quotes", "missing full stop", "mixed scripts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +62,16 @@ def check_file(path: Path, columns: Columns) -> Checked:
     items = _lay_out(rest, columns)
     found = pl.concat([empty, _find_empty(rest, _list_needed(rest, columns)), _find_words(rest)])
     try:
-        read = read_dataset(str(path), columns).items
+        dataset = read_dataset(str(path), columns)
     except FelicityError as error:
         # An empty cell is the first thing that the reader refuses; it is in the list already.
         if found.is_empty():
             row = (None, UNUSABLE, "", str(error))
             found = pl.DataFrame([row], schema=PROBLEMS, orient="row")
     else:
-        items = read if is_rated(rest) or is_cloze_table(rest) else items
+        items = dataset.items if is_rated(rest) or is_cloze_table(rest) else items
+        bars = [(line, BARS, "", "taken out before scoring") for line in dataset.barred]
+        found = pl.concat([found, pl.DataFrame(bars, schema=PROBLEMS, orient="row")])
     return _gather(items, pl.concat([found, check_items(items)]))
 
 
@@ -78,9 +84,10 @@ def _gather(items: pl.DataFrame, problems: pl.DataFrame) -> Checked:
 
 
 def check_items(items: pl.DataFrame) -> pl.DataFrame:
-    """Rows of PROBLEMS of stimuli: stray spaces, conditions with the same text, items that occur twice.
+    """Rows of PROBLEMS of stimuli: how texts are written, conditions with one text, items that occur twice.
 
-    A pair of sentences that another item has the other way round is reported as reversed.
+    A pair of sentences that another item has the other way round is reported as reversed. A text without
+    final punctuation is reported if others have it.
     """
     numbered = items if "line" in items.columns else items.with_row_index("line", offset=1)
     named = numbered.get_column("column", default=None)
@@ -89,9 +96,19 @@ def check_items(items: pl.DataFrame) -> pl.DataFrame:
     filled = numbered.with_columns(column.alias("column"), context.alias("context")).filter(
         pl.col("text").is_not_null()
     )
-    stray = filled.filter(pl.col("text").str.contains(STRAY)).select(
-        "line", pl.lit(STRAY_SPACE).alias("problem"), "column", pl.col("text").alias("detail")
-    )
+    text, ended = pl.col("text"), pl.col("text").str.contains(ENDED)
+    written = {
+        STRAY_SPACE: text.str.contains(STRAY),
+        QUOTES: text.str.contains(CURLY),
+        SCRIPTS: text.str.contains(MIXED),
+        UNENDED: ~ended & ended.any(),
+    }
+    badly = [
+        filled.filter(where).select(
+            "line", pl.lit(problem).alias("problem"), "column", pl.col("text").alias("detail")
+        )
+        for problem, where in written.items()
+    ]
     again = filled.filter(pl.struct("item", "context", "text").is_duplicated()).group_by(
         "item", "context", "text", maintain_order=True
     )
@@ -101,7 +118,7 @@ def check_items(items: pl.DataFrame) -> pl.DataFrame:
         pl.col("column").list.join(", "),
         pl.col("text").alias("detail"),
     )
-    rows = [stray, identical, _find_repeats(filled)]
+    rows = [*badly, identical, _find_repeats(filled)]
     return pl.concat([frame.cast(PROBLEMS) for frame in rows]).sort("line", maintain_order=True)  # type: ignore[arg-type]
 
 

@@ -17,6 +17,7 @@ import polars as pl
 from felicity.core.documents import Document, Where, read_document
 from felicity.core.errors import BadInput
 from felicity.core.formulas import ALL_REGIONS, list_regions, parse_formula
+from felicity.core.regions import is_seamless
 from felicity.core.schemas import ITEMS
 from felicity.data.entry import Entry, Method
 from felicity.data.rows import LEFT_OUT, Rows
@@ -32,7 +33,8 @@ SUITE_ITEMS = ITEMS | {
 }
 # No space is written before these.
 CLOSING = re.compile(r"[,.;:!?)]")
-FIELDS = ("name", "phenomenon", "metric", "regions", "predictions", "items")
+BOUNDARIES = ("auto", "corrected", "plain")
+FIELDS = ("name", "phenomenon", "metric", "boundary", "regions", "predictions", "items")
 COLUMNS = ("item_number", "condition_name", "region_number", "region_name", "content")
 
 
@@ -40,7 +42,9 @@ COLUMNS = ("item_number", "condition_name", "region_number", "region_name", "con
 class Suite:
     """Items by number, each with its conditions, each with the contents of its regions in order.
 
-    regions: the number and name of each region. phenomenon: if empty, the suite is its own.
+    regions: the number and name of each region. phenomenon: if empty, the suite is its own. boundary: how the
+    tokens of a region are summed: `corrected` for trailing white space, `plain`, or `auto`: corrected where
+    the model can.
     """
 
     name: str
@@ -50,6 +54,7 @@ class Suite:
     items: Mapping[str, Mapping[str, Sequence[str]]]
     lines: Mapping[str, int]
     phenomenon: str = ""
+    boundary: str = "auto"
 
 
 def build_items(suite: Suite) -> pl.DataFrame:
@@ -87,7 +92,7 @@ def join_regions(contents: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
     spans = []
     for content in contents:
         clean = " ".join(content.split())
-        if clean and text and not CLOSING.match(clean):
+        if clean and text and not CLOSING.match(clean) and not is_seamless(text, clean):
             text += " "
         start = len(text) if clean else len(text.rstrip())
         text += clean
@@ -164,7 +169,16 @@ def parse_suite(document: Document) -> Suite:
         items=items,
         lines=lines,
         phenomenon=document.text(("phenomenon",)) if "phenomenon" in document.content else "",
+        boundary=_boundary(document, ("boundary",), document.content),
     )
+
+
+def _boundary(document: Document, where: Where, fields: Mapping[str, Any]) -> str:
+    """How the tokens of a region are summed, if the suite says so."""
+    boundary = document.text(where) if "boundary" in fields else "auto"
+    if boundary not in BOUNDARIES:
+        document.fail(where, f"is '{boundary}', not one of {', '.join(BOUNDARIES)}")
+    return boundary
 
 
 def check_predictions(
@@ -278,6 +292,7 @@ def _parse(document: Document, name: str, phenomenon: str) -> Suite:
         items=items,
         lines=lines,
         phenomenon=phenomenon,
+        boundary=_boundary(document, ("meta", "boundary"), document.content["meta"]),
     )
 
 

@@ -11,7 +11,10 @@ from .unigram import Unigram as Unigram
 from .unigram import read_unigram as read_unigram
 from .unigram import write_unigram as write_unigram
 from .words import BOUNDARIES as BOUNDARIES
+from .words import CORRECTED as CORRECTED
+from .words import PLAIN as PLAIN
 from .words import assign_tokens as assign_tokens
+from .words import choose_boundary as choose_boundary
 from .words import find_words as find_words
 from .words import score_regions as score_regions
 from .words import sum_spans as sum_spans

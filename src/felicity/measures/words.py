@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from felicity.core.errors import BadInput, UnknownName
+from felicity.core.engine import EngineInfo
+from felicity.core.errors import BadInput, NotPossible, UnknownName
+from felicity.core.regions import Span, find_unmarked
 from felicity.core.schemas import REGIONS
 from felicity.core.units import NATS_PER_BIT
 
-BOUNDARIES = ("corrected", "plain")
+CORRECTED, PLAIN = "corrected", "plain"
+BOUNDARIES = ("auto", CORRECTED, PLAIN)
 WORD = re.compile(r"\S+")
-Span = tuple[int, int]
 METRICS: dict[str, Callable[[np.ndarray], float]] = {
     "sum": lambda values: float(values.sum()),
     "mean": lambda values: float(values.mean()),
@@ -26,10 +29,34 @@ METRICS: dict[str, Callable[[np.ndarray], float]] = {
 def find_words(text: str) -> list[Span]:
     """The spans of the words of a text: runs of characters between white space.
 
+    Raises BadInput for a text in a script without spaces whose words are not marked.
+
     >>> find_words("It's raining.")
     [(0, 4), (5, 13)]
     """
+    unmarked = find_unmarked(text)
+    if unmarked:
+        raise BadInput(
+            f"'{unmarked}' is written without spaces, so its words are unknown; mark them with bars, such as "
+            "猫|が|鳴く, and use --by region (regions= in Python), or use --by token."
+        )
     return [match.span() for match in WORD.finditer(text)]
+
+
+def choose_boundary(asked: str, info: EngineInfo) -> str:
+    """How the tokens of a word are summed: `auto` is corrected where the model can, else plain.
+
+    Raises UnknownName for another way, NotPossible for a correction that the model cannot make.
+    """
+    if asked not in BOUNDARIES:
+        raise UnknownName("boundary", asked, BOUNDARIES)
+    able = "boundary" in info.can
+    if asked == CORRECTED and not able:
+        raise NotPossible(
+            f"'{info.name}' gives no probability that a word ends, so its words cannot be corrected for "
+            "trailing white space; use --boundary plain."
+        )
+    return asked if asked != "auto" else CORRECTED if able else PLAIN
 
 
 def sum_spans(
@@ -37,31 +64,29 @@ def sum_spans(
     texts: Sequence[str],
     spans: Sequence[Sequence[Span]],
     *,
-    boundary: str = "corrected",
+    boundary: str = CORRECTED,
 ) -> pl.DataFrame:
-    """One row per span: index of its text, index in it, word, start, end, lp in nats, n_tokens.
+    """One row per span: text and place (numbers from 1), word, start, end, lp in nats, n_tokens.
 
     A token belongs to the span of its first non-space character. White space alone and an end token
     belong to what follows; an end token is a span of its own, an empty word. `corrected` needs the
     column `boundary` of the tokens.
 
-    Raises UnknownName for another boundary, BadInput if spans overlap or leave the text.
+    Raises BadInput if spans overlap or leave the text.
     """
-    if boundary not in BOUNDARIES:
-        raise UnknownName("boundary", boundary, BOUNDARIES)
     rows: list[tuple[int, int, str, int, int, float | None, int]] = []
     for place, (row, text, own) in enumerate(zip(tokens.iter_rows(named=True), texts, spans, strict=True)):
         check_spans(text, own)
         belongs, ends = assign_tokens(text, row["start"], row["end"], own)
         logprob = np.array([np.nan if value is None else value for value in row["logprob"]])
-        if boundary == "corrected":
+        if boundary == CORRECTED:
             logprob = logprob + _corrections(row, text, belongs)
         every = [*own, (len(text), len(text))] if ends else list(own)
         for number, (start, end) in enumerate(every):
             mine = logprob[belongs == number]
             known = mine[~np.isnan(mine)]
             lp = float(known.sum()) if len(known) else None
-            rows.append((place, number, text[start:end], start, end, lp, len(mine)))
+            rows.append((place + 1, number + 1, text[start:end], start, end, lp, len(mine)))
     names = ("text", "place", "word", "start", "end", "lp", "n_tokens")
     kinds = (pl.Int64, pl.Int64, pl.String, pl.Int64, pl.Int64, pl.Float64, pl.Int64)
     return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
@@ -99,7 +124,7 @@ def assign_tokens(
     return belongs, ended
 
 
-def _corrections(row: dict[str, list[float | None]], text: str, belongs: np.ndarray) -> np.ndarray:
+def _corrections(row: dict[str, Any], text: str, belongs: np.ndarray) -> np.ndarray:
     """The correction of each token: the next word's boundary, minus its own if it starts a word."""
     shift = np.zeros(len(belongs))
     starts = row["start"]
@@ -120,8 +145,10 @@ def _after_space(text: str, place: int) -> bool:
     return text[place : place + 1].isspace() or text[place - 1 : place].isspace()
 
 
-def score_regions(items: pl.DataFrame, requests: pl.DataFrame, tokens: pl.DataFrame) -> pl.DataFrame:
-    """Rows of REGIONS for every stimulus in `tokens`.
+def score_regions(
+    items: pl.DataFrame, requests: pl.DataFrame, tokens: pl.DataFrame, *, boundary: str = PLAIN
+) -> pl.DataFrame:
+    """Rows of REGIONS for every stimulus in `tokens`, which has the column `boundary` if that is `corrected`.
 
     A token belongs to the region of its first non-space character. A token that could not be scored is
     ignored; a region without scored tokens has surprisal 0.
@@ -131,32 +158,26 @@ def score_regions(items: pl.DataFrame, requests: pl.DataFrame, tokens: pl.DataFr
     rows = named.join(tokens, on="request", maintain_order="left")
     found: list[dict[str, object]] = []
     for row in rows.iter_rows(named=True):
-        found += _regions(row)
+        found += _regions(row, corrected=boundary == CORRECTED)
     return pl.DataFrame(found, schema=REGIONS)
 
 
-def _regions(row: dict[str, object]) -> Iterable[dict[str, object]]:
-    text, regions = str(row["text"]), list(row["regions"])  # type: ignore[call-overload]
-    starts = [_first_letter(text, at) for at in row["start"]]  # type: ignore[attr-defined]
-    bits = [None if lp is None else -lp / NATS_PER_BIT for lp in row["logprob"]]  # type: ignore[attr-defined]
-    for region in regions:
-        own = [
-            value
-            for at, value in zip(starts, bits, strict=True)
-            if value is not None and region["start"] <= at < region["end"]
-        ]
+def _regions(row: dict[str, Any], *, corrected: bool) -> Iterable[dict[str, object]]:
+    text, regions = row["text"], row["regions"]
+    spans = [(region["start"], region["end"]) for region in regions]
+    belongs, _ = assign_tokens(text, row["start"], row["end"], spans)
+    lp = np.array([np.nan if value is None else value for value in row["logprob"]])
+    if corrected:
+        lp = lp + _corrections(row, text, belongs)
+    for number, region in enumerate(regions):
+        own = lp[belongs == number]
+        known = -own[~np.isnan(own)] / NATS_PER_BIT
         yield {
             "item": row["item"],
             "suite": row["suite"],
             "condition": row["condition"],
             "region": region["region"],
             "name": region["name"],
-            "surprisal_bits": METRICS[str(row["metric"])](np.array(own)) if own else 0.0,
-            "n_tokens": len(own),
+            "surprisal_bits": METRICS[row["metric"]](known) if len(known) else 0.0,
+            "n_tokens": len(known),
         }
-
-
-def _first_letter(text: str, at: int) -> int:
-    while at < len(text) and text[at].isspace():
-        at += 1
-    return at

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.contrasts import Headline
+from felicity.core.regions import BOUNDARIES
 from felicity.report.charts import (
     MOST_SERIES,
     NARROW,
@@ -226,11 +227,13 @@ def _regions(report: ReportInput, heading: str) -> Extra | None:
         _region_figure(str(suite), part, heading)
         for (suite,), part in report.regions.group_by("suite", maintain_order=True)
     ]
+    # Runs of earlier versions, and replayed ones, have plain sums.
+    summed = report.manifest.get("regions", {}).get("boundary", "plain")
     return Extra(
         name="regions",
         title="Surprisal by region",
         lede="The mean surprisal of each region, in bits, over the items of a suite, with 95% intervals; one "
-        "line per condition.",
+        f"line per condition. The surprisal of a region is {BOUNDARIES[summed]}.",
         figures=tuple(figures[:MOST_FIGURES]),
     )
 

@@ -2,6 +2,7 @@ from .answers import Answers as Answers
 from .answers import analysis_table as analysis_table
 from .answers import judgements_by as judgements_by
 from .answers import read_answers as read_answers
+from .audit import audit_texts as audit_texts
 from .audit import refuse_overlong as refuse_overlong
 from .evaluate import Run as Run
 from .evaluate import check_request as check_request
@@ -52,6 +53,7 @@ from .study_folder import read_study as read_study
 from .study_folder import refuse_namesakes as refuse_namesakes
 from .study_folder import write_sheets as write_sheets
 from .study_folder import write_study as write_study
+from .surprisal import audit_surprisal as audit_surprisal
 from .surprisal import check_units as check_units
 from .surprisal import measure_surprisal as measure_surprisal
 from .surprisal import read_texts as read_texts

@@ -120,7 +120,12 @@ PROBLEM_MEANINGS = {
     "reversed pair": "the texts of an earlier item the other way round",
     "stray space": "texts with doubled spaces, or spaces at an end or before punctuation",
     "identical texts": "conditions of one item with the same text",
+    "curly quotes": "texts with typographic quotes or apostrophes, which are other tokens than straight ones",
+    "mixed scripts": "texts with a word in letters of two scripts, which look alike but are other tokens",
+    "missing full stop": "texts without final punctuation, which others have",
 }
+# These are counted by item, the others by text.
+OF_ITEMS = ("duplicate item", "reversed pair", "identical texts")
 
 
 def audit_rows(dataset: Dataset, items: pl.DataFrame, *, compares: bool) -> pl.DataFrame:
@@ -129,16 +134,7 @@ def audit_rows(dataset: Dataset, items: pl.DataFrame, *, compares: bool) -> pl.D
     The problems are those of `felicity data check`. compares: whether the audit of the contrasts counts
     identical texts already.
     """
-    rows: list[tuple[object, ...]] = []
-    problems = check_items(items)
-    for problem, meaning in PROBLEM_MEANINGS.items():
-        lines = problems.filter(problem=problem)["line"]
-        if len(lines) and not (compares and problem == "identical texts"):
-            of = len(items) if problem == "stray space" else items["item"].n_unique()
-            places = ", ".join(f"line {line}" for line in lines.head(EXAMPLES))
-            rows.append(
-                (f"{problem}s" if not problem.endswith("s") else problem, len(lines), of, meaning, places)
-            )
+    rows = _audit_writing(items, compares=compares) + _audit_bars(dataset.barred, dataset.rows)
     for (reason,), part in dataset.left_out.group_by("reason", maintain_order=True):
         places = ", ".join(
             pl.select(pl.format("{} line {}", part["file"], part["line"])).to_series().head(EXAMPLES)
@@ -146,6 +142,49 @@ def audit_rows(dataset: Dataset, items: pl.DataFrame, *, compares: bool) -> pl.D
         rows.append(("rows left out", len(part), dataset.rows, str(reason), places))
     rows += [("another version", len(dataset.items), len(dataset.items), note, "") for note in dataset.notes]
     return pl.DataFrame(rows, schema=AUDIT, orient="row")
+
+
+def audit_texts(
+    texts: Sequence[str],
+    contexts: Sequence[str | None],
+    encodings: pl.DataFrame,
+    *,
+    barred: Sequence[int] = (),
+) -> pl.DataFrame:
+    """Rows of AUDIT for single texts: how they are written, and what their tokens would bias.
+
+    barred: the numbers of the texts from which bars between regions were taken out.
+    """
+    names = encodings["request"]
+    written = {"item": names, "condition": ["text"] * len(texts), "text": texts, "context_text": contexts}
+    items = pl.DataFrame(written, schema_overrides={"context_text": pl.String}, strict=False)
+    numbered = items.with_row_index("line", offset=1)
+    requests = items.select(request="item", item="item", condition="condition")
+    about = audit_requests(requests, encodings, items=items).filter(pl.col("check") != "not checked")
+    rows = _audit_writing(numbered, compares=False) + _audit_bars(barred, len(texts))
+    return pl.concat([about, pl.DataFrame(rows, schema=AUDIT, orient="row")])
+
+
+def _audit_writing(items: pl.DataFrame, *, compares: bool) -> list[tuple[object, ...]]:
+    """How often texts have each of the problems that a check of the file finds."""
+    rows: list[tuple[object, ...]] = []
+    problems = check_items(items)
+    for problem, meaning in PROBLEM_MEANINGS.items():
+        lines = problems.filter(problem=problem)["line"]
+        if len(lines) and not (compares and problem == "identical texts"):
+            of = items["item"].n_unique() if problem in OF_ITEMS else len(items)
+            places = ", ".join(f"line {line}" for line in lines.head(EXAMPLES))
+            rows.append(
+                (f"{problem}s" if not problem.endswith("s") else problem, len(lines), of, meaning, places)
+            )
+    return rows
+
+
+def _audit_bars(lines: Sequence[int], of: int) -> list[tuple[object, ...]]:
+    if not lines:
+        return []
+    places = ", ".join(f"line {line}" for line in lines[:EXAMPLES])
+    return [("region bars", len(lines), of, "bars between regions, taken out before scoring", places)]
 
 
 def refuse_overlong(

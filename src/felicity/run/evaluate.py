@@ -258,6 +258,7 @@ def plan_run(
         targets=data.targets,
         change=data.change,
         score=_name_score(data),
+        boundary=data.boundary,
         seed=seed,
         options=(options or {}) | {"seed": seed, "rule": data.method} | digest,
     )

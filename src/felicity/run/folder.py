@@ -20,6 +20,7 @@ from felicity.core.files import (
 )
 from felicity.core.schemas import (
     AUDIT,
+    BOUNDED_TOKENS,
     CLOZE,
     CONTEXTS,
     CORRELATIONS,
@@ -132,7 +133,9 @@ class RunFolder:
         import pyarrow.parquet as pq
 
         for batch in pq.ParquetFile(self.file(name).absolute()).iter_batches(batch_size=PART_ROWS):
-            yield conform(pl.DataFrame(pl.from_arrow(batch)), TABLES[name])
+            frame = pl.DataFrame(pl.from_arrow(batch))
+            bounded = name == "tokens" and "boundary" in frame.columns
+            yield conform(frame, BOUNDED_TOKENS if bounded else TABLES[name])
 
     def read_file(self, path: Path, sheet: Schema | None = None) -> pl.DataFrame:
         """Read a file of this folder, as CSV if a `sheet` schema is given.
@@ -339,13 +342,13 @@ def _with_json(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def flatten_tokens(tokens: pl.DataFrame, requests: pl.DataFrame) -> pl.DataFrame:
-    """One row per token, numbered from 0 within its request, with its item, condition and readable text.
+    """One row per token, numbered from 1 within its request, with its item, condition and readable text.
 
     `piece` is what the token covers of the text; `token` is how the tokenizer writes it.
     """
     lists = [name for name, dtype in tokens.schema.items() if isinstance(dtype, pl.List)]
     known = requests.select("request", "item", "condition", "text").unique("request", maintain_order=True)
-    numbered = tokens.with_columns(pl.int_ranges(pl.col("tokens").list.len()).alias("place"))
+    numbered = tokens.with_columns(pl.int_ranges(1, pl.col("tokens").list.len() + 1).alias("place"))
     flat = sign_counts(numbered.explode("place", *lists))
     flat = flat.join(known, on="request", how="left", maintain_order="left")
     length = pl.col("end") - pl.col("start")

@@ -130,6 +130,10 @@ def _find_change(old: dict[str, Any], new: dict[str, Any]) -> str:
     rules = [manifest.get("options", {}).get("rule") for manifest in (old, new)]
     if rules[0] != rules[1]:
         return f"'{name}' by the rule '{rules[0]}', not '{rules[1]}'"
+    # Runs of earlier versions summed the tokens of regions as they are.
+    sums = [manifest.get("regions", {}).get("boundary", "plain") for manifest in (old, new)]
+    if sums[0] != sums[1]:
+        return f"'{name}' with region surprisals that are {sums[0]}, not {sums[1]}"
     return f"'{name}' with other items" if old["dataset"].get("digest") != new["dataset"]["digest"] else ""
 
 

@@ -1,6 +1,7 @@
 """The public face of a model: texts in, frames out, with scores cached."""
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,18 +19,20 @@ from felicity.core.engine import (
     refuse_changed,
 )
 from felicity.core.errors import BadInput, NotPossible
+from felicity.core.frames import Frame
 from felicity.core.policy import Policy
 from felicity.core.progress import Progress, no_progress
 from felicity.engines import open_engine
 from felicity.engines.runtime import WIDE, Compute, DtypeChoice, choose_dtype, parse_frame
 from felicity.engines.served import Serving, is_served
 from felicity.engines.tokenizing import BEGIN_NOTE
-from felicity.measures import find_words, sum_spans
+from felicity.measures import CORRECTED, choose_boundary, find_words, sum_spans
 from felicity.run.precision import EXACT
-from felicity.run.prompts import as_list, build_prompts
+from felicity.run.prompts import as_list, take_input
 from felicity.run.ray_pool import Workers, pool_engine
 from felicity.run.scoring import (
     SCORING,
+    BoundedEngine,
     continue_missing,
     fill_missing,
     find_missing,
@@ -70,10 +73,40 @@ class Model:
         self._open_wide = open_wide
         self.store = ScoreStore.shared(engine.info) if cache else ScoreStore(None, engine.info)
 
+    def __repr__(self) -> str:
+        """The model in a line: name, family, size, precision, and the begin token of its policy.
+
+        >>> import felicity as fe
+        >>> repr(fe.model("smollm2")).startswith("Model(smollm2: causal, 134.5M parameters, float32, window ")
+        True
+        """
+        info = self.info
+        size = f"{info.parameters / 1e6:,.1f}M parameters, " if info.parameters else ""
+        window = "no window" if info.window is None else f"window {info.window}"
+        begin = f"begin token {info.policy.get('bos', 'none')}"
+        return f"Model({info.name}: {info.family}, {size}{info.dtype}, {window}, {begin})"
+
     @property
     def info(self) -> EngineInfo:
         """What the model is and its settings: family, window, policy, fingerprints."""
         return self.engine.info
+
+    @property
+    def boundary(self) -> str:
+        """How the tokens of a word or region are summed unless something else is asked for.
+
+        `corrected` where the model gives the probability that a word ends, else `plain`.
+        """
+        return choose_boundary("auto", self.info)
+
+    @cached_property
+    def bounded(self) -> "Model":
+        """The same model, whose tokens also have the log-probability of a word boundary."""
+        bounded = copy(self)
+        bounded.__dict__.pop("exact", None)
+        bounded.engine = BoundedEngine(self.engine)
+        bounded.store = self.store.with_boundaries()
+        return bounded
 
     @cached_property
     def exact(self) -> "Model":
@@ -144,11 +177,17 @@ class Model:
         return half
 
     def score(
-        self, texts: str | Sequence[str], *, context: str | Sequence[str] | None = None
+        self,
+        texts: str | Sequence[str] | Frame,
+        *,
+        context: str | Sequence[str] | None = None,
+        column: str | None = None,
     ) -> pl.DataFrame:
         """Log-probability of each text, in nats, and its scored tokens: columns text, lp, n_tokens.
 
-        `context` precedes each text (one for all, or one each) and is not scored itself.
+        `context` precedes each text (one for all, or one each) and is not scored itself. Of a polars or
+        pandas frame the texts are in `column` (by default `text`, or the only column of texts), `context` may
+        name a column too, and the result keeps all columns.
 
         >>> import felicity as fe
         >>> lm = fe.model("smollm2")
@@ -156,18 +195,19 @@ class Model:
         >>> scores["lp"][0] > scores["lp"][1]
         True
         """
-        tokens = self.tokens(texts, context=context)
-        return tokens.select(
-            "text",
+        given = take_input(texts, context, column)
+        found = self._kept_tokens(given.prompts).select(
             pl.col("logprob").list.eval(pl.element().cast(pl.Float64)).list.sum().alias("lp"),
             pl.col("logprob").list.drop_nulls().list.len().cast(pl.Int64).alias("n_tokens"),
         )
+        return given.beside(found)
 
     def tokens(
         self,
-        texts: str | Sequence[str],
+        texts: str | Sequence[str] | Frame,
         *,
         context: str | Sequence[str] | None = None,
+        column: str | None = None,
         rank: bool = False,
         entropy: bool = False,
         top: int = 0,
@@ -176,53 +216,51 @@ class Model:
 
         Offsets are characters of the text; a token that could not be scored has null. On request
         also, in columns of these names: each token's rank in the vocabulary, the entropy of the
-        prediction in nats, and the `top` most probable tokens (top_tokens, top_logprob).
+        prediction in nats, and the `top` most probable tokens (top_tokens, top_logprob). Frames are taken as
+        by `score`.
 
         >>> import felicity as fe
         >>> fe.model("smollm2").tokens("Cats purr.")["tokens"].to_list()
         [['Cats', 'Ġpur', 'r', '.']]
         """
-        prompts = build_prompts(texts, context)
+        given = take_input(texts, context, column)
         extras = TokenExtras(rank=rank, entropy=entropy, top=top)
-        if extras != NO_EXTRAS:
-            return self._tokens_with_extras(prompts, extras).select(
-                prompts["text"], pl.exclude("request", "text")
-            )
-        scored = self._kept_tokens(prompts)
-        return scored.select(prompts["text"], "tokens", "start", "end", "logprob")
+        kept = extras == NO_EXTRAS
+        found = self._kept_tokens(given.prompts) if kept else self._tokens_with_extras(given.prompts, extras)
+        return given.beside(found.drop("request"))
 
     def words(
         self,
-        texts: str | Sequence[str],
+        texts: str | Sequence[str] | Frame,
         *,
         context: str | Sequence[str] | None = None,
-        boundary: str = "corrected",
+        column: str | None = None,
+        boundary: str = "auto",
         regions: Sequence[Sequence[tuple[int, int]]] | None = None,
     ) -> pl.DataFrame:
         """Log-probability of every word: columns text, place, word, start, end, lp, n_tokens.
 
         Words are separated by white space, or are the `regions` of each text by start and end
-        character. `corrected` includes the end of a word in the word, `plain` sums its tokens; either
-        way they sum to the text's lp. `text` and `place` number texts and words from 0.
+        character. `corrected`, the default where the model can, includes the end of a word in the word,
+        `plain` sums its tokens; either way they sum to the text's lp. `text` and `place` number texts and
+        words from 1. Frames are taken as by `score`; then `row` is the number of the text.
+
+        Raises BadInput for a script without spaces, unless its `regions` are given.
 
         >>> import felicity as fe
         >>> fe.model("smollm2").words("Cats purr.")["word"].to_list()
         ['Cats', 'purr.']
         """
-        prompts = build_prompts(texts, context)
-        corrected = boundary == "corrected"
-        tokens = (
-            self._tokens_with_extras(prompts, TokenExtras(boundary=True))
-            if corrected
-            else self._kept_tokens(prompts)
-        )
-        written = prompts["text"].to_list()
+        given = take_input(texts, context, column)
+        chosen = choose_boundary(boundary, self.info)
+        written = given.prompts["text"].to_list()
         spans = [find_words(text) for text in written] if regions is None else regions
         if len(spans) != len(written):
             raise BadInput(
                 f"There are {len(written)} texts but regions for {len(spans)}; give one list per text."
             )
-        return sum_spans(tokens, written, spans, boundary=boundary)
+        reader = self.bounded if chosen == CORRECTED else self
+        return given.each(sum_spans(reader._kept_tokens(given.prompts), written, spans, boundary=chosen))
 
     def fill(self, frames: str | Sequence[str], *, k: int = 10) -> pl.DataFrame:
         """The k most probable words for the blank `___` of each frame, each a token decoded alone.
@@ -315,10 +353,7 @@ class Model:
     def _tokens_with_extras(self, prompts: pl.DataFrame, extras: TokenExtras) -> pl.DataFrame:
         """Tokens with extra columns, which are not cached."""
         if "more" not in self.info.can:
-            raise NotPossible(
-                f"'{self.info.name}' gives log-probabilities only; omit rank, entropy and top, and for words "
-                "use --boundary plain."
-            )
+            raise NotPossible(f"'{self.info.name}' gives log-probabilities only; omit rank, entropy and top.")
         extras.check_top(self.info.vocabulary)
         scored = self._verified(pl.concat(list(self.engine.score(prompts, extras=extras))))
         return prompts.select("request").join(scored, on="request", maintain_order="left")

@@ -15,9 +15,17 @@ import polars as pl
 from felicity.core.contrasts import PAIR, Contrast, Headline
 from felicity.core.errors import NotPossible
 from felicity.core.progress import Progress, share_progress
-from felicity.core.schemas import SCORES, TOKENS
+from felicity.core.schemas import BOUNDED_TOKENS, SCORES, TOKENS
 from felicity.design import build_prompts
-from felicity.measures import MEASURES, Unigram, needs_unigram, score_measures
+from felicity.measures import (
+    CORRECTED,
+    MEASURES,
+    PLAIN,
+    Unigram,
+    choose_boundary,
+    needs_unigram,
+    score_measures,
+)
 from felicity.run.audit import audit_requests, refuse_overlong
 from felicity.run.folder import EXTRAS, RunFolder
 from felicity.run.manifest import build_manifest, describe_change, differs, refuse_other_run
@@ -52,7 +60,7 @@ class Plan:
         in advance.
     rule, measures, contrasts, unigram, targets, change: how it is judged. unseen_limit: the share of
         tokens that the unigram table may lack. also: measures that are scored
-        but not judged.
+        but not judged. boundary: how the tokens of regions are summed, for rules that have regions.
     collect: converts verdicts and scores to the tables that are written.
     tables: further tables for the folder. estimated: whether accuracies are estimated.
     score: what the number and the sentences are called, where that is not the rule's.
@@ -80,8 +88,9 @@ class Plan:
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     estimated: bool = True
     score: Mapping[str, Any] = field(default_factory=dict)
+    boundary: str = "auto"
 
-    def case(self, measures: tuple[str, ...], noise: Noise) -> Case:
+    def case(self, measures: tuple[str, ...], noise: Noise, *, boundary: str = PLAIN) -> Case:
         """The input of the rule."""
         return Case(
             items=self.items,
@@ -90,6 +99,7 @@ class Plan:
             noise=noise,
             contrasts=self.contrasts,
             unigram=self.unigram,
+            boundary=boundary,
         )
 
 
@@ -114,7 +124,9 @@ def carry_out(
     """
     lm = lm.choose_precision(exact=RULES[plan.rule].exact)
     refuse_impossible(plan.rule, lm.info, exact=lm.exact is lm)
-    manifest = _begin(lm, plan, folder, overwrite=overwrite)
+    boundary = choose_boundary(plan.boundary, lm.info) if RULES[plan.rule].regions else PLAIN
+    lm = lm.bounded if boundary == CORRECTED else lm
+    manifest = _begin(lm, plan, folder, boundary=boundary, overwrite=overwrite)
     audit = _audit(lm, plan)
     if on_audit:
         on_audit(audit)
@@ -132,7 +144,7 @@ def carry_out(
     scored += _score_stages(lm, stages, noted)
     manifest["scored"] = {"texts": len(prompts), "now": scored}
     _take_notes(manifest, lm)
-    case = plan.case(tuple(manifest["measures"]), Noise(rough=lm.info.noise))
+    case = plan.case(tuple(manifest["measures"]), Noise(rough=lm.info.noise), boundary=boundary)
     if lm.exact is not lm:
         rescored, noise = rescore_close_calls(lm, folder, prompts, case, RULES[plan.rule], seed=plan.seed)
         manifest["precision"] = {"dtype": lm.info.dtype} | rescored.as_dict()
@@ -146,7 +158,8 @@ def carry_out(
         case = replace(case, fillers=fillers, targets=plan.targets, change=plan.change)
         dropped = int(fillers["dropped"].sum())
         manifest["fill"] = {"k": K, "frames": len(frames), "now": filled, "tokens_dropped": dropped}
-    folder.write_parts("tokens", TOKENS, read_mixed(lm.read, prompts, lm.exact.read, case.noise.exact))
+    schema = BOUNDED_TOKENS if boundary == CORRECTED else TOKENS
+    folder.write_parts("tokens", schema, read_mixed(lm.read, prompts, lm.exact.read, case.noise.exact))
     judge_tokens(folder, manifest, plan, case)
     forget_pending(folder)
 
@@ -236,7 +249,9 @@ def _take_notes(manifest: dict[str, Any], lm: Model) -> None:
     manifest["model"] |= lm.info.as_dict() | {"notes": notes}
 
 
-def _begin(lm: Model, plan: Plan, folder: RunFolder, *, overwrite: bool | None) -> dict[str, Any]:
+def _begin(
+    lm: Model, plan: Plan, folder: RunFolder, *, boundary: str, overwrite: bool | None
+) -> dict[str, Any]:
     """The manifest of the run, continuing the one in the folder, if any."""
     manifest = build_manifest(
         dataset=plan.dataset,
@@ -247,6 +262,8 @@ def _begin(lm: Model, plan: Plan, folder: RunFolder, *, overwrite: bool | None) 
         score=Headline.read(plan.score, default=RULES[plan.rule].headline).as_dict(),
         options=plan.options,
     )
+    if RULES[plan.rule].regions:
+        manifest["regions"] = {"boundary": boundary}
     if lm.dtype:
         manifest["dtype"] = lm.dtype.as_dict()
     folder.prepare()

@@ -58,7 +58,10 @@ Parts = Iterable[pl.DataFrame]
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """All that judging needs besides tokens. noise: the possible error of each sentence's sum, in nats."""
+    """All that judging needs besides tokens.
+
+    noise: the possible error of each sentence's sum, in nats. boundary: how tokens of a region are summed.
+    """
 
     items: pl.DataFrame
     requests: pl.DataFrame
@@ -69,6 +72,7 @@ class Case:
     fillers: pl.DataFrame | None = None
     targets: tuple[str, ...] = ()
     change: tuple[str, ...] = ()
+    boundary: str = "plain"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +93,7 @@ class Rule:
     one margin, so that half precision cannot promise it. score: tokens, part by part, into scores.
     compares: whether whole sentences are compared, so that the audit can check their lengths. graded: a
     judgement is a share of many comparisons, not a verdict that a rounding error could turn. headline: how
-    it is reported.
+    it is reported. regions: it sums the tokens of regions, for which the model gives word boundaries.
     """
 
     meaning: str
@@ -101,6 +105,7 @@ class Rule:
     needs: tuple[str, ...] = ()
     compares: bool = False
     graded: bool = False
+    regions: bool = False
     headline: Headline = ACCURACY
 
     def choose_measures(self, name: str, asked: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -169,7 +174,9 @@ def _judge_contrasts(case: Case, scores: pl.DataFrame, _: Callable[[], Parts]) -
 
 
 def _judge_formulas(case: Case, _: pl.DataFrame, read: Callable[[], Parts]) -> Verdicts:
-    regions = pl.concat([score_regions(case.items, case.requests, tokens) for tokens in read()])
+    regions = pl.concat(
+        [score_regions(case.items, case.requests, tokens, boundary=case.boundary) for tokens in read()]
+    )
     errors = case.requests.with_columns(pl.Series("error", case.noise.of(case.requests["request"])))
     largest = errors.group_by("item").agg(pl.col("error").max() / NATS_PER_BIT)
     judgements, predictions = judge_formulas(case.items, regions, noise_bits=dict(largest.iter_rows()))
@@ -216,6 +223,7 @@ RULES.register(
         measures=(SURPRISAL,),
         fixed=True,
         exact=True,
+        regions=True,
         headline=Headline(
             chance=None,
             margin="bits",

@@ -1,11 +1,21 @@
 """Fill the score cache: only missing prompts and frames, batch by batch."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from felicity.core.engine import Engine, Filler, Generator, Sampling, refuse_changed
+from felicity.core.engine import (
+    NO_EXTRAS,
+    Engine,
+    EngineInfo,
+    Filler,
+    Generator,
+    Sampling,
+    TokenExtras,
+    refuse_changed,
+)
 from felicity.core.progress import Progress, loading, no_progress
 from felicity.run.store import DamagedRows, ScoreStore, continuation_keys, frame_keys, prompt_keys
 
@@ -14,6 +24,32 @@ READ_ROWS = 20_000
 BATCH_FRAMES = 128
 # Prompts per unit of work: an interruption loses no more than one.
 BATCH_PROMPTS = 256
+
+
+@dataclass(frozen=True)
+class BoundedEngine:
+    """An engine whose tokens always have the log-probability of a word boundary."""
+
+    engine: Engine
+
+    @property
+    def info(self) -> EngineInfo:
+        """What the model is and its settings."""
+        return self.engine.info
+
+    def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
+        """One row of ENCODINGS per prompt."""
+        return self.engine.encode(prompts)
+
+    def refuse_changed(self) -> None:
+        """Check that the engine still computes with the model of its key."""
+        refuse_changed(self.engine)
+
+    def score(
+        self, prompts: pl.DataFrame, *, done: Collection[str] = (), extras: TokenExtras = NO_EXTRAS
+    ) -> Iterator[pl.DataFrame]:
+        """Rows of BOUNDED_TOKENS, one frame per finished batch."""
+        return self.engine.score(prompts, done=done, extras=replace(extras, boundary=True))
 
 
 def find_missing(store: ScoreStore, prompts: pl.DataFrame) -> pl.DataFrame:

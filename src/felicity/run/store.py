@@ -11,6 +11,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ CREATE TABLE IF NOT EXISTS engine (info TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS score (
     key BLOB PRIMARY KEY, tokens TEXT NOT NULL, start BLOB NOT NULL, end BLOB NOT NULL, logprob BLOB NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS boundary (key BLOB PRIMARY KEY, boundary BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS filler (key BLOB PRIMARY KEY, fillers TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS continuation (key BLOB PRIMARY KEY, written TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS checksum (key BLOB PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
@@ -50,6 +52,11 @@ def prompt_keys(prompts: pl.DataFrame) -> list[bytes]:
         ]
         for context, text in zip(contexts, prompts["text"].to_list(), strict=True)
     ]
+
+
+def boundary_keys(keys: Sequence[bytes]) -> list[bytes]:
+    """The cache keys of the word boundaries of prompts with these keys."""
+    return [hashlib.sha256(b"boundary\0" + key).digest()[:KEY_BYTES] for key in keys]
 
 
 def frame_keys(frames: Sequence[str], *, k: int) -> list[bytes]:
@@ -80,11 +87,15 @@ class DamagedRows(FelicityError):
 
 
 class ScoreStore:
-    """Scores of one engine by prompt, and its fillers by frame."""
+    """Scores of one engine by prompt, and its fillers by frame.
+
+    bounded: a score includes the log-probability of a word boundary at each token, kept beside it.
+    """
 
     def __init__(self, path: Path | None, info: EngineInfo) -> None:
         """Open or create the cache at `path`; without a path it is in memory."""
         self.path = path
+        self.bounded = False
         # Whether the user has been warned about damaged rows.
         self.told_damage = False
         with self._errors():
@@ -106,9 +117,19 @@ class ScoreStore:
         """The user's cache for this engine, shared between runs."""
         return cls(cache_folder() / "scores" / f"{info.key}.sqlite", info)
 
+    def with_boundaries(self) -> "ScoreStore":
+        """The same cache, whose scores include word boundaries."""
+        bounded = copy(self)
+        bounded.bounded = True
+        return bounded
+
     def has(self, keys: Sequence[bytes]) -> set[bytes]:
         """The keys that are already scored."""
-        return self._has("score", keys)
+        scored = self._has("score", keys)
+        if not self.bounded:
+            return scored
+        there = self._has("boundary", boundary_keys(keys))
+        return {key for key, own in zip(keys, boundary_keys(keys), strict=True) if own in there} & scored
 
     def has_fillers(self, keys: Sequence[bytes]) -> set[bytes]:
         """The keys whose frames are already filled."""
@@ -194,9 +215,12 @@ class ScoreStore:
                 "The model gave a log-probability above 0, which is impossible; nothing was stored."
             )
         self._insert("score", rows)
+        if self.bounded:
+            blobs = [np.array(row, dtype="<f4").tobytes() for row in tokens["boundary"].to_list()]
+            self._insert("boundary", list(zip(boundary_keys(keys), blobs, strict=True)))
 
     def read(self, requests: Sequence[str], keys: Sequence[bytes]) -> pl.DataFrame:
-        """Rows of TOKENS for these requests, in their order; all keys must be in the cache.
+        """Rows of TOKENS, or BOUNDED_TOKENS, for these requests, in their order; all must be in the cache.
 
         Raises DamagedRows if a row is not what was stored or cannot be a score.
         """
@@ -209,7 +233,15 @@ class ScoreStore:
         impossible = _find_impossible(tokens)
         if impossible.any():
             raise DamagedRows(self.path, [keys[place] for place in impossible.arg_true()])
-        return tokens
+        return self._add_boundaries(tokens, boundary_keys(keys)) if self.bounded else tokens
+
+    def _add_boundaries(self, tokens: pl.DataFrame, keys: Sequence[bytes]) -> pl.DataFrame:
+        found = self._select("boundary", "boundary", keys)
+        lists = _unpack([found[key][0] for key in keys], "<f4").list.eval(pl.element().fill_nan(None))
+        other = lists.list.len() != tokens["tokens"].list.len()
+        if other.any():
+            raise DamagedRows(self.path, [keys[place] for place in other.arg_true()])
+        return tokens.with_columns(lists.alias("boundary"))
 
     def _build(self, requests: Sequence[str], rows: Sequence[tuple[bytes, ...]]) -> pl.DataFrame:
         texts = pl.Series([row[0].decode() for row in rows], dtype=pl.String)
@@ -228,7 +260,7 @@ class ScoreStore:
         """Forget what is stored by these keys, in one transaction."""
         rows = [[key] for key in keys]
         with self._errors(), self._database:
-            for table in ("score", "filler", "continuation", "checksum"):
+            for table in ("score", "boundary", "filler", "continuation", "checksum"):
                 self._database.executemany(f"DELETE FROM {table} WHERE key = ?", rows)
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:

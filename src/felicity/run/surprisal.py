@@ -10,14 +10,17 @@ import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.progress import Progress, no_progress
+from felicity.core.regions import BAR, Span, remove_bars, split_bars
 from felicity.core.schemas import sign_counts
 from felicity.core.units import UNITS, convert
 from felicity.data import read_plain, read_table
-from felicity.measures import BOUNDARIES, find_words
+from felicity.measures import BOUNDARIES
+from felicity.run.audit import audit_texts, refuse_overlong
 from felicity.run.model import Model
+from felicity.run.prompts import build_prompts, make_room
 
 By = Literal["token", "word", "region", "sentence"]
-SEPARATOR = "|"
+SEPARATOR = BAR
 CHUNK = 256
 
 
@@ -28,6 +31,16 @@ class Texts:
     table: pl.DataFrame
     texts: list[str]
     contexts: list[str | None]
+
+    @property
+    def plain(self) -> list[str]:
+        """The sentences as a model reads them, without bars between regions."""
+        return remove_bars(self.texts)[0]
+
+    @property
+    def barred(self) -> list[int]:
+        """The numbers of the sentences with bars between regions, from 1."""
+        return [place + 1 for place in remove_bars(self.texts)[1]]
 
 
 def read_texts(source: str | Path, *, text: str = "text", context: str | None = None) -> Texts:
@@ -82,22 +95,21 @@ def measure_surprisal(
     entropy: bool = False,
     top: int = 0,
     spillover: int = 0,
-    boundary: str = "corrected",
+    boundary: str = "auto",
     separator: str = SEPARATOR,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
     """One row per token, word, region or sentence, with the columns of the table that the texts came in.
 
-    The column `surprisal` is in `unit`. Words carry the trailing-whitespace correction unless `boundary`
-    is 'plain'. Regions are parts of a text between separators, which are taken out before scoring.
+    The column `surprisal` is in `unit`. Words and regions carry the trailing-whitespace correction where the
+    model can, unless `boundary` is 'plain'. Regions are parts of a text between separators, which are taken
+    out before scoring in any case. Rows and places are numbered from 1.
     rank, entropy, top: further columns, of tokens only. spillover: surprisal of this many preceding units.
 
     Raises UnknownName, BadInput, or NotPossible if the model gives log-probabilities only.
     """
     check_units(by, unit, extras=bool(rank or entropy or top), spillover=spillover, boundary=boundary)
-    texts, regions = given.texts, None
-    if by == "region":
-        texts, regions = split_regions(given.texts, separator)
+    texts, spans = split_regions(given.texts, separator) if by == "region" else (given.plain, [])
     parts = []
     progress = progress or no_progress
     for begin in range(0, len(texts), CHUNK):
@@ -109,12 +121,25 @@ def measure_surprisal(
         elif by == "sentence":
             found = _sentences(lm, texts[piece], contexts)
         else:
-            spans = regions[piece] if regions is not None else [find_words(text) for text in texts[piece]]
-            found = lm.words(texts[piece], context=contexts, regions=spans, boundary=boundary)
+            regions = spans[piece] if by == "region" else None
+            found = lm.words(texts[piece], context=contexts, regions=regions, boundary=boundary)
             found = found.rename({"word": by}).filter(pl.col("end") > pl.col("start"))
-        parts.append(found.with_columns(pl.col("text").cast(pl.Int64) + begin))
+        parts.append(found.with_columns(pl.col("text") + begin))
     progress("Scoring", len(texts), len(texts))
     return _finish(pl.concat(parts), given.table, texts, unit, spillover)
+
+
+def audit_surprisal(lm: Model, given: Texts) -> pl.DataFrame:
+    """Rows of AUDIT for the sentences, before they are scored.
+
+    Raises BadInput if one does not fit into the model's window.
+    """
+    prompts = build_prompts(given.plain, _contexts(given.contexts))
+    encodings = lm.engine.encode(prompts)
+    refuse_overlong(
+        prompts.with_columns(context="context_text"), encodings, model=lm.info.name, window=lm.info.window
+    )
+    return audit_texts(given.plain, prompts["context_text"].to_list(), encodings, barred=given.barred)
 
 
 def check_units(by: str, unit: str, *, extras: bool, spillover: int, boundary: str) -> None:
@@ -135,25 +160,14 @@ def check_units(by: str, unit: str, *, extras: bool, spillover: int, boundary: s
         raise NotPossible("A sentence has no spillover; ask for it with --by token, word or region.")
 
 
-def split_regions(
-    texts: Sequence[str], separator: str = SEPARATOR
-) -> tuple[list[str], list[list[tuple[int, int]]]]:
+def split_regions(texts: Sequence[str], separator: str = SEPARATOR) -> tuple[list[str], list[list[Span]]]:
     """Texts without separators, and where their regions are.
 
     >>> split_regions(["The cat | sat | down."])
     (['The cat sat down.'], [[(0, 7), (8, 11), (12, 17)]])
     """
-    plain, spans = [], []
-    for text in texts:
-        pieces = [piece.strip() for piece in text.split(separator)]
-        joined, own = "", []
-        for piece in pieces:
-            start = len(joined) + (1 if joined and piece else 0)
-            joined = f"{joined} {piece}" if joined and piece else joined + piece
-            own.append((start if piece else len(joined), len(joined)))
-        plain.append(joined)
-        spans.append(own)
-    return plain, spans
+    split = [split_bars(text, separator) for text in texts]
+    return [text for text, _ in split], [spans for _, spans in split]
 
 
 def _contexts(contexts: Sequence[str | None]) -> list[str] | None:
@@ -178,15 +192,15 @@ def _tokens(
     ]
     rows = rows.with_columns(pl.Series("piece", pieces, dtype=pl.List(pl.String)))
     lists = [name for name in rows.columns if name != "text"]
-    numbered = sign_counts(rows.drop("text").with_row_index("text").explode(lists))
-    place = pl.int_range(pl.len()).over("text").alias("place")
+    numbered = sign_counts(rows.drop("text").with_row_index("text", offset=1).explode(lists))
+    place = pl.int_range(1, pl.len() + 1).over("text").alias("place")
     return numbered.with_columns(place, pl.lit(1).alias("n_tokens")).rename(
         {"tokens": "token", "logprob": "lp"}
     )
 
 
 def _sentences(lm: Model, texts: list[str], contexts: list[str] | None) -> pl.DataFrame:
-    return sign_counts(lm.score(texts, context=contexts).drop("text").with_row_index("text"))
+    return sign_counts(lm.score(texts, context=contexts).drop("text").with_row_index("text", offset=1))
 
 
 def _finish(
@@ -204,9 +218,7 @@ def _finish(
         before = pl.col("surprisal").shift(back).over("text")
         scored = scored.with_columns(before.alias(f"surprisal_{back}_before"))
     scored = scored.rename({"text": "row"})
-    own = table.with_columns(pl.Series("row", range(len(table)), dtype=pl.Int64))
-    clash = [name for name in own.columns if name in scored.columns and name != "row"]
-    own = own.rename({name: f"{name}_given" for name in clash})
+    own = make_room(table, scored.columns).with_columns(row=pl.int_range(1, pl.len() + 1))
     sentence = [] if "text" in own.columns else [pl.Series("text", list(texts))]
     whole = own.with_columns(sentence).join(scored, on="row", how="left", maintain_order="left_right")
-    return whole.with_columns((pl.col("row") + 1).alias("row")).select("row", pl.exclude("row"))
+    return whole.select("row", pl.exclude("row"))

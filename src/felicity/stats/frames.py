@@ -13,47 +13,14 @@ import numpy.typing as npt
 import polars as pl
 
 from felicity.core.errors import BadInput, UnknownName
-
-Frame = Any
-"""A polars or a pandas frame; pandas is never imported here."""
+from felicity.core.frames import Frame as Frame
+from felicity.core.frames import as_polars as as_polars
 
 Vector = npt.NDArray[np.float64]
 Values = Sequence[float] | pl.Series | Vector
 Codes = npt.NDArray[np.int64]
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-def as_polars(frame: Frame) -> pl.DataFrame:
-    """The frame as polars, its rows and columns kept.
-
-    Raises BadInput for anything that is neither a polars nor a pandas frame, and for one without rows.
-    """
-    if isinstance(frame, pl.LazyFrame):
-        frame = frame.collect()
-    if not isinstance(frame, pl.DataFrame):
-        if not (hasattr(frame, "columns") and hasattr(frame, "dtypes")):
-            raise BadInput(f"A polars or pandas frame is needed, not a {type(frame).__name__}.")
-        frame = _from_pandas(frame)
-    table: pl.DataFrame = frame
-    if not table.height:
-        raise BadInput("The table has no rows; check the filter or the file it came from.")
-    return table
-
-
-def _from_pandas(frame: Any) -> pl.DataFrame:
-    named = frame.rename(columns=str)
-    kept = named.reset_index(drop=True)
-    return pl.DataFrame({name: _series_from_pandas(name, kept[name]) for name in kept.columns})
-
-
-def _series_from_pandas(name: str, values: Any) -> pl.Series:
-    if str(values.dtype) != "category":
-        return pl.Series(name, values)
-    # A pandas categorical says which level comes first, as a factor in R does.
-    levels = [str(level) for level in values.cat.categories]
-    codes = [levels[code] if code >= 0 else None for code in values.cat.codes.tolist()]
-    return pl.Series(name, codes, dtype=pl.Enum(levels))
 
 
 def column(frame: pl.DataFrame, name: str) -> pl.Series:

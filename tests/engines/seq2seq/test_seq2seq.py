@@ -161,7 +161,7 @@ def test_what_an_encoder_decoder_is(make: Callable[[str], Path]) -> None:
     assert (t5.family, t5.kind, t5.window, t5.policy["seq2seq"]) == ("seq2seq", "seq2seq", None, "target")
     assert (t5.policy["bos"], bart.policy["bos"]) == ("none", "<s>")
     assert bart.window == POSITIONS
-    assert t5.can == bart.can == ("score", "more", "fill", "generate")
+    assert t5.can == bart.can == ("score", "more", "boundary", "fill", "generate")
 
 
 def test_head_and_source_are_read_no_more_often_than_needed(make: Callable[[str], Path]) -> None:

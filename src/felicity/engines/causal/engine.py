@@ -60,7 +60,14 @@ from felicity.engines.sources import (
     fingerprint_weights,
     read_config,
 )
-from felicity.engines.tokenizing import BeginToken, Encoded, Encoder, choose_begin_token, find_word_begins
+from felicity.engines.tokenizing import (
+    BeginToken,
+    Encoded,
+    Encoder,
+    choose_begin_token,
+    find_word_begins,
+    marks_words,
+)
 
 CHUNK = 8192
 
@@ -197,7 +204,13 @@ class CausalEngine:
             kind="left-to-right",
             policy=self.encoder.policy,
             tokenizer=self.encoder.tokenizer,
-            can=("score", "more", "fill", "generate"),
+            can=(
+                "score",
+                "more",
+                *(("boundary",) if marks_words(self.encoder.tokenizer) else ()),
+                "fill",
+                "generate",
+            ),
             dtype=self._compute.dtype,
             scoring=self._scoring_version(),
         )

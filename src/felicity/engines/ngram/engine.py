@@ -85,7 +85,12 @@ class NgramEngine:
             parameters=self._description.parameters,
             noise=NOISE,
             # KenLM looks words up but does not list them, so that no best word can be found.
-            can=("score", "more", *(() if is_kenlm(self._source.folder) else ("fill", "generate"))),
+            can=(
+                "score",
+                "more",
+                "boundary",
+                *(() if is_kenlm(self._source.folder) else ("fill", "generate")),
+            ),
             notes=self._source.details | {"words": self.encoder.tokenizer.splitting},
         )
         self._source.files.confirm()

@@ -40,7 +40,7 @@ from felicity.engines.sources import (
     read_object,
     weight_files,
 )
-from felicity.engines.tokenizing import Encoded, Encoder, find_word_begins
+from felicity.engines.tokenizing import Encoded, Encoder, find_word_begins, marks_words
 
 HEAD = "lm_head.weight"
 CHUNK = 1024
@@ -154,7 +154,13 @@ class Seq2SeqEngine:
             kind="seq2seq",
             policy=self.encoder.policy,
             tokenizer=self._tokenizer,
-            can=("score", "more", *(("fill",) if self.layout.gap is not None else ()), "generate"),
+            can=(
+                "score",
+                "more",
+                *(("boundary",) if self._has_boundaries else ()),
+                *(("fill",) if self.layout.gap is not None else ()),
+                "generate",
+            ),
             dtype=self._compute.dtype,
         )
 
@@ -164,6 +170,11 @@ class Seq2SeqEngine:
         Raises BadInput.
         """
         self._source.files.refuse_changed()
+
+    @property
+    def _has_boundaries(self) -> bool:
+        """Whether the end of a word has a probability: not where the gaps are words."""
+        return self.encoder.policy.seq2seq != "words" and marks_words(self._tokenizer)
 
     def encode(self, prompts: pl.DataFrame) -> pl.DataFrame:
         """One row of ENCODINGS per prompt, from the tokenizer alone."""

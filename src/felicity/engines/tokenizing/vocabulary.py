@@ -25,6 +25,13 @@ def begins_word(piece: str) -> bool:
     return piece.startswith(MARKS) or piece[:1].isspace()
 
 
+def marks_words(tokenizer: Any) -> bool:
+    """Whether tokens show where words begin, so that the end of a word has a probability."""
+    special = set(tokenizer.all_special_ids)
+    vocabulary = tokenizer.get_vocab()
+    return any(begins_word(piece) for piece, number in vocabulary.items() if number not in special)
+
+
 def find_word_begins(tokenizer: Any, *, name: str) -> np.ndarray:
     """Ids of the tokens that end the word before them: those that start with a space, and the end token.
 

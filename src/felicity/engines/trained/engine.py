@@ -154,7 +154,7 @@ class TrainedEngine:
             vocabulary=files.digest(folder / VOCABULARY),
             parameters=self._description.parameters,
             noise=NOISE,
-            can=("score", "more", "fill", "generate"),
+            can=("score", "more", "boundary", "fill", "generate"),
             notes=self._source.details | self._notes(),
         )
         files.confirm()

@@ -96,6 +96,7 @@ def build_plan(planned: Planned, *, seed: int, options: dict[str, Any]) -> Plan:
         measures=planned.measures,
         contrasts=planned.dataset.contrasts,
         score=planned.dataset.score,
+        boundary=planned.dataset.boundary,
         also=(PERPLEXITY_FROM,) if planned.dataset.rule == "contrast" else (),
         collect=partial(collect_verdicts, planned),
         estimated=False,

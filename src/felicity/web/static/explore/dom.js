@@ -4,7 +4,7 @@ const NATS_PER_BIT = Math.LN2;
 
 // What a reader must know who compares these figures with those of `felicity surprisal`.
 export const UNCORRECTED = "Word boundaries are not corrected for trailing white space, as `felicity surprisal` does, so its figures may differ.";
-export const OF_REGIONS = `The surprisal of a region is computed from its tokens: their sum, unless the suite names another metric. ${UNCORRECTED}`;
+export const OF_REGIONS = "The surprisal of a region is the one that the run was judged by; the run's report says whether it is corrected for trailing white space.";
 
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
