@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from felicity.humans import Answer, Store, build_lists, export_tables, read_study
+from felicity.report import decimal
 from tests.humans.studies import make_study, write_study
 
 Cli = Callable[..., object]
@@ -296,3 +297,44 @@ def test_a_sample_of_a_table_of_stimuli_is_refused_not_ignored(cli: Cli, tmp_pat
     refused = cli("rate", "new", tmp_path / "new", "--from", tmp_path / "own.csv", "--sample", 1)
     assert refused.code == 2
     assert "leave out --sample" in refused.err
+
+
+def test_ratings_are_not_cleaned_unasked_and_have_the_ceilings_of_their_own_report(
+    cli: Cli, tmp_path: Path, tiny_model: Path
+) -> None:
+    table = tmp_path / "sentences.csv"
+    rows = [
+        f"{item},{kind},The {kind} {word} sleeps."
+        for item, word in enumerate(("cat", "dog", "cow", "fox"))
+        for kind in ("old", "new")
+    ]
+    table.write_text("\n".join(["item,condition,text", *rows]) + "\n")
+    new = cli("rate", "new", tmp_path / "study", "--from", table, "--points", 7)
+    assert new.code == 0, new.err
+    simulated = cli("rate", "simulate", tmp_path / "study", "--raters", 12, "--bias", 2, "-q")
+    assert simulated.code == 0, simulated.err
+    export = next(path.parent for path in (tmp_path / "study").rglob("ratings.csv"))
+    command = ("acceptability", export, "-m", tiny_model, "--measure", "lp")
+    plain = cli(*command, "-o", tmp_path / "plain")
+    assert plain.code == 0, plain.err
+    assert "The ratings are raw and were not cleaned (--clean lau2020 cleans them)." in plain.err
+    given = pl.read_csv(export / "ratings.csv").filter(pl.col("role") == "target")
+    means = given.group_by("item", "condition").agg(pl.col("rating").mean())
+    kept = pl.read_csv(tmp_path / "plain" / "ratings.csv")
+    assert sorted(kept["rating"]) == pytest.approx(sorted(means["rating"]))
+    page = (export / "report.html").read_text(encoding="utf-8")
+    for row in pl.read_csv(tmp_path / "plain" / "ceilings.csv").iter_rows(named=True):
+        assert decimal(row["r"], 3) in page, row
+    cleaned = cli(*command, "-o", tmp_path / "cleaned", "--clean", "lau2020", "--scale", "1:7")
+    assert cleaned.code == 0, cleaned.err
+    steps = pl.read_csv(tmp_path / "cleaned" / "cleaning.csv")
+    assert steps["step"].to_list() == ["raters shifted by 2", "ratings beyond 2 SD of their item"]
+    assert steps["ratings_changed"][0] > 0
+    for step, changed, dropped in steps.select("step", "ratings_changed", "ratings_dropped").iter_rows():
+        said = next(line for line in cleaned.err.splitlines() if step in line)
+        assert said.startswith("Cleaned as Lau et al. (2020), scale 1 to 7")
+        assert f"{dropped} of " in said
+        assert f"{changed} changed." in said
+    assert pl.read_csv(tmp_path / "cleaned" / "distribution.csv")["n"].sum() == 8
+    assert cli(*command, "-o", tmp_path / "x", "--clean", "lau").code == 2
+    assert "no rater ids" in cli("acceptability", "lau2020", "--clean", "lau2020", "-o", tmp_path / "x").err

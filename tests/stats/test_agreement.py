@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ from felicity.core.errors import BadInput, UnknownName
 from felicity.stats.agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
 from felicity.stats.raters import (
     clean_ratings,
+    find_ceilings,
     half_against_half,
     leave_one_out_reliability,
     one_against_rest,
@@ -185,8 +187,13 @@ def raw_ratings() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["rater", "item", "rating", "original", "topic"], orient="row")
 
 
+SCALE = (1.0, 5.5)
+# The published bounds, 3.0 on controls and a shift of 1.0, as shares of that scale.
+AS_PUBLISHED: dict[str, Any] = {"scale": SCALE, "least_control": 2 / 4.5, "calibrate": 1 / 4.5}
+
+
 def test_cleaning_counts_every_step() -> None:
-    cleaned = clean_ratings(raw_ratings(), control="original", check="topic")
+    cleaned = clean_ratings(raw_ratings(), **AS_PUBLISHED, control="original", check="topic")
     steps = cleaned.steps.to_dicts()
     assert [step["raters_dropped"] for step in steps] == [1, 1, 0, 0]
     assert [step["ratings_dropped"] for step in steps[:3]] == [6, 6, 0]
@@ -208,24 +215,63 @@ def test_outliers_by_hand() -> None:
     frame = pl.DataFrame(
         {"rater": [f"r{i}" for i in range(10)], "item": ["a"] * 10, "rating": [2.0] * 9 + [4.0]}
     )
-    cleaned = clean_ratings(frame, calibrate=None)
+    cleaned = clean_ratings(frame, scale=(1, 4), calibrate=None)
     assert cleaned.ratings["rating"].to_list() == [2.0] * 9
     assert cleaned.steps["ratings_dropped"].to_list() == [1]
 
 
+@pytest.mark.parametrize(("high", "shift"), [(4, 1), (5, 1), (7, 2), (100, 33)])
+def test_a_shift_is_the_published_share_of_the_scale_and_stays_on_it(high: int, shift: int) -> None:
+    # Eight raters give 2 and the highest but one; one uses the lower end only, one the upper end only.
+    given = {f"r{k}": (2, high - 1) for k in range(8)} | {"low": (1, 2), "high": (high - 1, high)}
+    rows = [(rater, item, rating) for rater, pair in given.items() for item, rating in enumerate(pair)]
+    frame = pl.DataFrame(rows, schema=["rater", "item", "rating"], orient="row")
+    cleaned = clean_ratings(frame, scale=(1, high), outliers=None)
+    middle = (high + 1) / 2
+    moved = shift < middle - 1.5
+    assert cleaned.steps["step"].to_list() == [f"raters shifted by {shift}"]
+    lifted, lowered = (cleaned.ratings.filter(rater=who)["rating"].to_list() for who in ("low", "high"))
+    assert lifted == ([1 + shift, 2 + shift] if moved else [1, 2])
+    assert lowered == ([high - 1 - shift, high - shift] if moved else [high - 1, high])
+    assert cleaned.ratings["rating"].is_between(1, high).all()
+
+
+def test_a_shifted_rating_does_not_leave_the_scale() -> None:
+    # Means: 2 for four raters, 4 for one who gives 1 once; the mean of means is 2.4, so that one is shifted.
+    rows = [(f"r{k}", item, 2) for k in range(4) for item in range(6)]
+    rows += [("x", item, 4) for item in range(5)] + [("x", 5, 1)]
+    frame = pl.DataFrame(rows, schema=["rater", "item", "rating"], orient="row")
+    cleaned = clean_ratings(frame, scale=(1, 4), outliers=None)
+    assert cleaned.ratings.filter(rater="x")["rating"].to_list() == [3.0] * 5 + [1.0]
+    assert cleaned.steps["ratings_changed"].to_list() == [5]
+
+
+def test_ceilings_do_not_depend_on_the_order_of_items_and_answers() -> None:
+    rng = np.random.default_rng(1)
+    ratings = [list(rng.normal(item, 1, 6)) for item in range(8)]
+    shuffled = [list(reversed(own)) for own in reversed(ratings)]
+    found, missing = find_ceilings(ratings, trials=50)
+    assert not missing
+    assert found.equals(find_ceilings(shuffled, trials=50)[0])
+    assert found["bound"].to_list() == ["UB1", "UB2"]
+    assert found["r"][1] == pytest.approx(half_against_half(ratings, trials=200)["r"][0], abs=0.02)
+
+
 def test_cleaning_twice_is_refused() -> None:
-    once = clean_ratings(raw_ratings()).ratings
+    once = clean_ratings(raw_ratings(), scale=SCALE).ratings
     with pytest.raises(BadInput, match="already cleaned"):
-        clean_ratings(once)
+        clean_ratings(once, scale=SCALE)
 
 
 def test_raw_ratings_with_faults_are_refused() -> None:
     with pytest.raises(BadInput, match="twice"):
-        clean_ratings(pl.concat([raw_ratings(), raw_ratings()]))
+        clean_ratings(pl.concat([raw_ratings(), raw_ratings()]), scale=SCALE)
     with pytest.raises(UnknownName, match="no column 'rater'"):
-        clean_ratings(pl.DataFrame({"item": [1], "rating": [2]}))
+        clean_ratings(pl.DataFrame({"item": [1], "rating": [2]}), scale=SCALE)
     with pytest.raises(BadInput, match="No ratings are left"):
-        clean_ratings(raw_ratings(), control="original", least_control=9.0)
+        clean_ratings(raw_ratings(), scale=SCALE, control="original", least_control=1.0)
+    with pytest.raises(BadInput, match="beyond the scale of 1 to 4"):
+        clean_ratings(raw_ratings(), scale=(1, 4))
 
 
 def test_z_scores_per_rater() -> None:

@@ -8,6 +8,7 @@ import typer
 from felicity.cli.model_options import LongRunOptions, PolicyOptions, takes_groups
 from felicity.cli.options import From, Json, ModelNames, Quiet
 from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
+from felicity.core.errors import BadInput
 
 if TYPE_CHECKING:
     from felicity.core.policy import Policy
@@ -47,8 +48,21 @@ def acceptability(
     ] = None,
     sample: Annotated[int | None, typer.Option(min=1, help="Use only this many sentences per suite.")] = None,
     clean: Annotated[
-        bool, typer.Option(help="Clean ratings that have rater ids; --no-clean takes them as they are.")
-    ] = True,
+        str | None,
+        typer.Option(
+            metavar="RULES",
+            help="Clean ratings that have rater ids by the rules of a paper: lau2020. They were made for a "
+            "scale of 1 to 4; for another one their bounds are the same shares of the range.  "
+            "[default: not cleaned]",
+        ),
+    ] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOW:HIGH",
+            help="The lowest and highest rating possible.  [default: the lowest and highest given]",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample, the bootstrap and the bounds.")] = 0,
     source: From = None,
     *,
@@ -69,7 +83,7 @@ def acceptability(
       item, condition   the sentence, and the setting: none, real, random, or another name; or
                         an item and which of its sentences this is (an item x condition design)
       context           the text before the sentence, in every setting except none
-      rater             one row per answer; such ratings are cleaned step by step
+      rater             one row per answer; such ratings can be cleaned (--clean lau2020)
       ratings           without raters: the single ratings behind a mean, such as 4,3,3
 
     \b
@@ -101,6 +115,7 @@ def acceptability(
             unseen=unseen,
             copy=source,
             clean=clean,
+            scale=_parse_scale(scale),
             sample=sample,
             seed=seed,
             progress=progress,
@@ -114,6 +129,22 @@ def acceptability(
             err.print(note, soft_wrap=True, markup=False)
     _print_study(study)
     out.print(f"\n{page}", markup=False, soft_wrap=True)
+
+
+def _parse_scale(text: str | None) -> tuple[float, float] | None:
+    """The ends of a rating scale.
+
+    Raises BadInput.
+    """
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError as error:
+        raise BadInput(
+            f"--scale is '{text}'; write the lowest and the highest rating, such as 1:7."
+        ) from error
+    return low, high
 
 
 def _print_json(study: "AcceptabilityStudy", page: Path) -> None:

@@ -78,6 +78,12 @@ class Task:
         return (self.kind, self.points, len(self.options), self.minimum, self.maximum, self.modulus)
 
     @property
+    def scale(self) -> tuple[float, float] | None:
+        """The lowest and the highest answer on a rating scale; None if answers are something else."""
+        ends = {"likert": (1.0, float(self.points)), "slider": (float(self.minimum), float(self.maximum))}
+        return ends.get(self.kind)
+
+    @property
     def numeric(self) -> bool:
         """Whether an answer is a number that can be averaged."""
         return self.kind in ("likert", "binary", "choice", "slider", "magnitude")

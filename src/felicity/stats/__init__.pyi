@@ -62,6 +62,7 @@ from .power import shares_from_accuracies as shares_from_accuracies
 from .power import simulate_power as simulate_power
 from .power import smallest_difference as smallest_difference
 from .raters import clean_ratings as clean_ratings
+from .raters import find_ceilings as find_ceilings
 from .raters import half_against_half as half_against_half
 from .raters import leave_one_out_reliability as leave_one_out_reliability
 from .raters import one_against_rest as one_against_rest

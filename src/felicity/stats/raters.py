@@ -1,7 +1,8 @@
 """Human ratings: upper bounds of correlation, reliability of raters, and cleaning with a report.
 
 The cleaning steps of Lau et al. (2020) for crowd ratings, each a function from ratings to ratings, run in one
-order and reported in one table. The rules are not idempotent (dropping outliers makes new ones), so
+order and reported in one table. Their bounds were stated for a scale from 1 to 4; here they are shares of the
+range, and no rating leaves the scale. The rules are not idempotent (dropping outliers makes new ones), so
 cleaning marks its output, and ratings cleaned before are refused.
 """
 
@@ -19,6 +20,10 @@ from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, level
 
 Method = Literal["pearson", "spearman"]
 CLEANED = "cleaned"
+Scale = tuple[float, float]
+# Of a scale from 1 to 4: raters below 3.0 on controls are dropped, those more than 1.0 off shifted by 1.0.
+LEAST_CONTROL = 2 / 3
+SHIFT = 1 / 3
 
 
 def one_against_rest(
@@ -141,6 +146,25 @@ def _summary(correlations: list[float], items: int) -> pl.DataFrame:
     return pl.DataFrame([row])
 
 
+def find_ceilings(
+    ratings: Sequence[Sequence[float]], *, trials: int = 1_000, seed: int = 0
+) -> tuple[pl.DataFrame, list[str]]:
+    """UB1 and UB2 of the ratings of each item: a column `bound` and those of UB1, and why one is missing.
+
+    They do not depend on the order of items and answers.
+    """
+    ordered = sorted(sorted(map(float, own)) for own in ratings)
+    rows, missing = [pl.DataFrame(schema={"bound": pl.String})], []
+    for bound, compute in {"UB1": one_against_rest, "UB2": half_against_half}.items():
+        try:
+            found = compute(ordered, trials=trials, seed=seed)
+        except BadInput as error:
+            missing.append(f"{bound}: {error}")
+        else:
+            rows.append(found.select(pl.lit(bound).alias("bound"), pl.all()))
+    return pl.concat(rows, how="diagonal"), missing
+
+
 def ratings_by_item(frame: Frame, *, item: str = "item", rating: str = "rating") -> list[list[float]]:
     """The ratings of each item, from one row per answer, items in sorted order."""
     table = as_polars(frame)
@@ -163,23 +187,27 @@ class CleanedRatings:
 def clean_ratings(
     frame: Frame,
     *,
+    scale: Scale,
     control: str | None = None,
-    least_control: float = 3.0,
+    least_control: float = LEAST_CONTROL,
     check: str | None = None,
-    calibrate: float | None = 1.0,
+    calibrate: float | None = SHIFT,
     outliers: float | None = 2.0,
 ) -> CleanedRatings:
     """Clean one row per answer, with columns rater, item, rating.
 
-    control: a true/false column of items that everybody should rate high (originals among machine
-        translations); raters whose mean on them is below `least_control` are dropped.
+    scale: the lowest and the highest rating possible. control: a true/false column of items that everybody
+        should rate high (originals among machine translations); raters whose mean on them is below the
+        share `least_control` of the range (3.0 of 1 to 4) are dropped.
     check: a true/false column of attention checks passed; raters with any failure are dropped.
-    calibrate: raters whose mean is further than this from the mean of all raters' means are shifted
-        by as much towards it (Lau et al. shift by 1.0); None leaves them.
+    calibrate: raters whose mean is further than this share of the range from the mean of all raters' means
+        are shifted by as much towards it, but not beyond the ends of the scale; by a whole number if all
+        ratings are whole numbers (1.0 of 1 to 4, as Lau et al.; 2 of 1 to 7). None leaves them.
     outliers: ratings further than this many standard deviations from their item's mean are dropped;
         None keeps them.
 
-    Raises BadInput for ratings cleaned before, gaps, double answers, and when nothing is left.
+    Raises BadInput for ratings cleaned before or beyond the scale, gaps, double answers, and when nothing is
+    left.
     """
     table = as_polars(frame)
     if CLEANED in table.columns:
@@ -191,13 +219,19 @@ def clean_ratings(
     if table.select(pl.struct("rater", "item").is_duplicated().any()).item():
         raise BadInput("A rater has rated the same item twice; keep one rating of each.")
     data = table.with_columns(pl.col("rating").cast(pl.Float64))
+    low, high = scale
+    beyond = data.filter(~pl.col("rating").is_between(low, high))
+    if beyond.height:
+        raise BadInput(f"A rating is {beyond['rating'][0]:g}, beyond the scale of {low:g} to {high:g}.")
     steps: list[tuple[str, Step]] = []
     if control is not None:
-        steps.append((f"raters below {least_control:g} on controls", drop_careless(control, least_control)))
+        least = low + least_control * (high - low)
+        steps.append((f"raters below {least:g} on controls", drop_careless(control, least)))
     if check is not None:
         steps.append(("raters who failed a check", drop_failed(check)))
     if calibrate is not None:
-        steps.append((f"raters shifted by {calibrate:g}", calibrate_raters(calibrate)))
+        bound = find_shift(data["rating"], scale, calibrate)
+        steps.append((f"raters shifted by {bound:g}", calibrate_raters(bound, scale)))
     if outliers is not None:
         steps.append((f"ratings beyond {outliers:g} SD of their item", drop_outliers(outliers)))
     rows = []
@@ -223,7 +257,18 @@ def drop_failed(check: str) -> Step:
     return lambda data: data.filter(pl.col(check).cast(pl.Boolean).all().over("rater"))
 
 
-def calibrate_raters(bound: float) -> Step:
+def find_shift(ratings: pl.Series, scale: Scale, share: float) -> float:
+    """A share of a scale's range, in whole points if the ratings are whole numbers.
+
+    >>> find_shift(pl.Series([1, 4]), (1, 4), 1 / 3), find_shift(pl.Series([1, 6]), (1, 7), 1 / 3)
+    (1.0, 2.0)
+    """
+    bound = share * (scale[1] - scale[0])
+    whole = bool((ratings == ratings.round()).all())
+    return float(max(1, round(bound))) if whole else bound
+
+
+def calibrate_raters(bound: float, scale: Scale) -> Step:
     """A step that shifts raters by `bound` whose mean is more than `bound` from the mean of means."""
 
     def step(data: pl.DataFrame) -> pl.DataFrame:
@@ -231,7 +276,7 @@ def calibrate_raters(bound: float) -> Step:
         centre = means["rating"].mean()
         gap = pl.col("rating").mean().over("rater") - centre
         shift = pl.when(gap > bound).then(-bound).when(gap < -bound).then(bound).otherwise(0.0)
-        return data.with_columns(pl.col("rating") + shift)
+        return data.with_columns((pl.col("rating") + shift).clip(*scale))
 
     return step
 

@@ -53,7 +53,7 @@ def test_ratings_are_compressed_at_both_ends(lau: RatedSentences) -> None:
 
 @pytest.mark.data
 def test_upper_bounds_are_those_of_the_paper(lau: RatedSentences) -> None:
-    table, notes = people.find_ceilings(lau)
+    table, notes = people.bound_correlations(lau)
     assert not notes
     printed = {"UB1": (0.751, 0.726, 0.747), "UB2": (0.921, 0.917, 0.916)}
     # Means of 1000 random trials: their standard error is under 0.001, and so is that of the printed ones.
@@ -70,7 +70,7 @@ def test_the_distribution_counts_every_sentence(lau: RatedSentences) -> None:
 
 
 def test_means_alone_have_no_upper_bounds(tmp_path: Path) -> None:
-    table, notes = people.find_ceilings(read_ratings(str(write_means(tmp_path))))
+    table, notes = people.bound_correlations(read_ratings(str(write_means(tmp_path))))
     assert table.is_empty()
     assert notes == ["Only mean ratings are known, so there are no upper bounds UB1 and UB2."]
 
@@ -82,7 +82,7 @@ def test_ordinal_models_need_raters(tmp_path: Path) -> None:
 
 
 def test_an_ordinal_model_of_a_score_rises_with_it(tmp_path: Path) -> None:
-    ratings = read_ratings(str(write_raw(tmp_path)), clean=False)
+    ratings = read_ratings(str(write_raw(tmp_path)))
     scores = pl.DataFrame(
         {
             "item": [f"s{k}" for k in range(5)],

@@ -81,8 +81,8 @@ def test_listed_single_ratings_are_read(tmp_path: Path) -> None:
     assert ratings.single("none") == [[1.0, 2.0, 3.0]] * 5
 
 
-def test_raw_ratings_are_cleaned_and_counted(tmp_path: Path) -> None:
-    ratings = read_ratings(str(write_raw(tmp_path)))
+def test_raw_ratings_are_cleaned_on_request_and_counted(tmp_path: Path) -> None:
+    ratings = read_ratings(str(write_raw(tmp_path)), clean="lau2020")
     assert ratings.settings == ("none",)
     dropped = dict(ratings.steps.select("step", "raters_dropped").iter_rows())
     assert dropped["raters below 3 on controls"] == 1
@@ -93,7 +93,7 @@ def test_raw_ratings_are_cleaned_and_counted(tmp_path: Path) -> None:
 
 
 def test_raw_ratings_may_be_left_as_they_are(tmp_path: Path) -> None:
-    ratings = read_ratings(str(write_raw(tmp_path)), clean=False)
+    ratings = read_ratings(str(write_raw(tmp_path)))
     assert ratings.answers is not None
     assert ratings.answers["rater"].n_unique() == 6
     assert ratings.steps.is_empty()
@@ -117,7 +117,7 @@ def test_settings_of_the_same_raters_are_cleaned_together(tmp_path: Path) -> Non
         ]
     )
     both.write_csv(tmp_path / "both.csv")
-    ratings = read_ratings(str(tmp_path / "both.csv"))
+    ratings = read_ratings(str(tmp_path / "both.csv"), clean="lau2020")
     assert ratings.steps["setting"].unique().to_list() == ["all"]
     assert any("several settings" in note for note in ratings.notes)
 
@@ -209,7 +209,7 @@ def test_items_with_several_sentences_are_read_as_stimuli(
     tmp_path: Path, context: bool, setting: str
 ) -> None:
     write_design(tmp_path, context=context)
-    ratings = read_ratings(str(tmp_path), clean=False)
+    ratings = read_ratings(str(tmp_path))
     assert ratings.settings == (setting,)
     named = ratings.add_conditions(ratings.means).sort("stimulus")
     assert named.select("stimulus", "item", "condition", "n", "rating").rows() == [
@@ -242,7 +242,7 @@ def test_one_sentence_with_and_without_context_is_one_stimulus_in_two_settings(t
 
 def test_a_sample_counts_its_own_stimuli(tmp_path: Path) -> None:
     write_design(tmp_path, context=False)
-    whole = read_ratings(str(tmp_path), clean=False)
+    whole = read_ratings(str(tmp_path))
     sample = sample_sentences(whole, 5, seed=1)
     assert sample.stimuli is not None
     assert sorted(sample.stimuli["stimulus"]) == sorted(sample.sentences["item"])

@@ -1,6 +1,7 @@
 from .checking import check_ratings as check_ratings
 from .checking import has_single_ratings as has_single_ratings
 from .findings import describe_findings as describe_findings
+from .rated_rows import split_settings as split_settings
 from .ratings import RatedSentences as RatedSentences
 from .ratings import read_ratings as read_ratings
 from .report import write_acceptability_report as write_acceptability_report

@@ -12,23 +12,21 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from felicity.core.errors import BadInput, FelicityError
+from felicity.core.errors import FelicityError
 from felicity.core.schemas import Schema
 from felicity.stats import (
     bootstrap_mean,
     compare_lines,
     correlate,
+    find_ceilings,
     fit_clmm,
     fit_ols,
-    half_against_half,
-    one_against_rest,
     signed_rank,
 )
 from felicity.studies.acceptability.rated_rows import NONE
 from felicity.studies.acceptability.ratings import RatedSentences
 
 TRIALS = 1_000
-BOUNDS = {"UB1": one_against_rest, "UB2": half_against_half}
 # Shares of the rating scale from which a sentence counts as good, and up to which as bad: 3.5 and 1.5 of 1
 # to 4.
 GOOD, BAD = 5 / 6, 1 / 6
@@ -195,7 +193,7 @@ def measure_shifts(ratings: RatedSentences, *, seed: int = 0) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SHIFTS)
 
 
-def find_ceilings(
+def bound_correlations(
     ratings: RatedSentences, *, trials: int = TRIALS, seed: int = 0
 ) -> tuple[pl.DataFrame, list[str]]:
     """Rows of CEILINGS: UB1 (one rating against the rest) and UB2 (random halves), and what has none.
@@ -213,16 +211,10 @@ def find_ceilings(
                 f"A sentence has a single rating in the setting '{setting}', so it has no upper bounds."
             )
             continue
-        for bound, compute in BOUNDS.items():
-            try:
-                found = compute(single, trials=trials, seed=seed).row(0, named=True)
-            except BadInput as error:
-                notes.append(f"{bound} in the setting '{setting}': {error}")
-                continue
-            rows.append(
-                {"setting": setting, "bound": bound}
-                | {name: found[name] for name in ("r", "low", "high", "items", "trials")}
-            )
+        found, missing = find_ceilings(single, trials=trials, seed=seed)
+        notes += [f"In the setting '{setting}', {one}" for one in missing]
+        names = [name for name in CEILINGS if name != "setting"]
+        rows += [{"setting": setting} | row for row in found.select(names).to_dicts()] if len(found) else []
     return pl.DataFrame(rows, schema=CEILINGS), notes
 
 

@@ -136,6 +136,25 @@ def name_settings(name: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataF
     return units, known.select("stimulus", "item", "condition")
 
 
+def split_settings(exported: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Exported ratings by setting, with `item` naming the sentence; all together if settings are unclear."""
+    context, condition = (pl.when(pl.col(name) != "").then(name) for name in ("context", "condition"))
+    plain = pl.col("condition").is_in(PLAIN)
+    rows = exported.select(
+        "item",
+        "text",
+        "rating",
+        pl.when(~plain).then(condition).alias("condition"),
+        context.alias("context_text"),
+    )
+    try:
+        named, _ = name_settings("the study", rows)
+    except BadInput:
+        cell = pl.concat_str("item", pl.col("condition").fill_null(""), separator="/").alias("item")
+        return {"all": exported.select(cell, "rating")}
+    return {str(name): part for (name,), part in named.group_by("setting", maintain_order=True)}
+
+
 def _has_stimuli(rows: pl.DataFrame) -> bool:
     """Whether conditions tell sentences apart, not what stood before one sentence."""
     named = rows.filter(pl.col("condition").is_not_null())

@@ -1,17 +1,18 @@
-"""People's ratings of sentences in several settings: read, checked, cleaned if they are raw, averaged.
+"""People's ratings of sentences in several settings: read, checked, cleaned on request, averaged.
 
 A setting is what stood before a sentence when it was rated: nothing (`none`), its own context (`real`), one
-from elsewhere (`random`), or whatever a table calls it. Ratings with rater ids are raw and are cleaned;
-means, and the ratings that Lau et al. released without ids, are taken as they are.
+from elsewhere (`random`), or whatever a table calls it. Ratings are taken as they are, unless cleaning is
+asked for; only raw ones, which have rater ids, can be cleaned.
 """
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from felicity.core.errors import BadInput, NotPossible
+from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.ids import fingerprint
 from felicity.data import is_table, read_dataset, sample_items
 from felicity.stats import clean_ratings
@@ -28,6 +29,8 @@ from felicity.studies.acceptability.rated_rows import (
 LABELS = {NONE: "H0", REAL: "H+", RANDOM: "H-"}
 EXPORTED = ("ratings.parquet", "ratings.csv")
 ORIGINAL = "original"
+# The rules that ratings can be cleaned by.
+CLEANING = ("lau2020",)
 FEWEST = 4
 STEPS = {
     "setting": pl.String,
@@ -123,28 +126,38 @@ def label_setting(setting: str) -> str:
     return LABELS.get(setting, f"H {setting}")
 
 
-def read_ratings(source: str, *, folder: Path | None = None, clean: bool = True) -> RatedSentences:
+def read_ratings(
+    source: str,
+    *,
+    folder: Path | None = None,
+    clean: str | None = None,
+    scale: tuple[float, float] | None = None,
+) -> RatedSentences:
     """Ratings from a dataset's name, a folder of `felicity rate export`, or a table.
 
     A table has the columns text and rating, and as needed item, condition, context, suite, phenomenon; with a
     column rater it has one row per answer, otherwise one per sentence and setting, where a column ratings may
     list the single ratings, separated by commas. A condition is a setting, or one of the sentences of an item
-    (`name_settings`). folder: a copy of the dataset. clean: whether raw ratings are cleaned.
+    (`name_settings`). folder: a copy of the dataset. clean: the rules to clean raw ratings by (`lau2020`).
+    scale: the lowest and highest rating possible; by default those that were given.
 
-    Raises BadInput naming what is missing, repeated or constant, NotPossible for a dataset without ratings.
+    Raises BadInput naming what is missing, repeated or constant, NotPossible for a dataset without ratings or
+    ratings that cannot be cleaned.
     """
+    if clean is not None and clean not in CLEANING:
+        raise UnknownName("cleaning", str(clean), CLEANING)
     path = Path(source)
     if path.is_dir():
         found = next((path / name for name in EXPORTED if (path / name).exists()), None)
         if found is None:
             raise BadInput(f"{path} has no ratings.csv; export a study with `felicity rate export`.")
-        return _collect(path.name, read_rows(found), clean=clean)
+        return _collect(path.name, read_rows(found), clean=clean, scale=scale)
     if is_table(source):
-        return _collect(path.name.split(".")[0], read_rows(path), clean=clean)
+        return _collect(path.name.split(".")[0], read_rows(path), clean=clean, scale=scale)
     data = read_dataset(source, rule="rating", folder=folder)
     if data.rule != "rating":
         raise NotPossible(f"'{source}' has no ratings; `felicity data show {source}` lists its rules.")
-    return _collect(source, take_items(data.items), clean=clean)
+    return _collect(source, take_items(data.items), clean=clean, scale=scale)
 
 
 def sample_sentences(ratings: RatedSentences, size: int, *, seed: int = 0) -> RatedSentences:
@@ -172,7 +185,9 @@ def sample_sentences(ratings: RatedSentences, size: int, *, seed: int = 0) -> Ra
     )
 
 
-def _collect(name: str, rows: pl.DataFrame, *, clean: bool) -> RatedSentences:
+def _collect(
+    name: str, rows: pl.DataFrame, *, clean: str | None, scale: tuple[float, float] | None
+) -> RatedSentences:
     raw = rows["rater"].null_count() < len(rows)
     rows, stimuli = name_settings(name, rows)
     _refuse_contradictions(name, rows)
@@ -188,16 +203,21 @@ def _collect(name: str, rows: pl.DataFrame, *, clean: bool) -> RatedSentences:
             )
         _refuse_one_rater(name, rows)
         rows = rows.with_columns(pl.col("rating").alias("answer"))
+        ends = _find_scale(name, rows["rating"], scale)
         if clean:
-            rows, steps, notes = _clean(rows)
+            rows, steps, notes = _clean(rows, ends)
         else:
-            notes = ["The ratings are raw and were not cleaned."]
+            notes = ["The ratings are raw and were not cleaned (--clean lau2020 cleans them)."]
         answers = rows.select("item", "setting", "rating", "rater", "answer")
         means = rows.group_by("item", "setting", maintain_order=True).agg(
             pl.len().cast(pl.Int64).alias("n"), pl.col("rating").mean()
         )
     else:
-        notes = ["The ratings are taken as they are: they carry no rater ids, so they are not cleaned."]
+        if clean:
+            raise NotPossible(
+                f"The ratings of {name} carry no rater ids, so they cannot be cleaned; omit --clean."
+            )
+        notes = ["The ratings are taken as they are: they carry no rater ids, so they cannot be cleaned."]
         listed = rows.filter(pl.col("ratings").is_not_null())
         if len(listed) == len(rows):
             answers = listed.select("item", "setting", rating="ratings").explode("rating")
@@ -211,11 +231,12 @@ def _collect(name: str, rows: pl.DataFrame, *, clean: bool) -> RatedSentences:
     sentences = rows.unique("item", keep="first", maintain_order=True).select(
         "item", "suite", "phenomenon", "text"
     )
-    _refuse_gaps(name, sentences, means, settings, cleaned=raw and clean)
+    _refuse_gaps(name, sentences, means, settings, cleaned=clean is not None)
     contexts = rows.filter(pl.col("context_text").is_not_null()).unique(
         ["item", "setting"], keep="first", maintain_order=True
     )
     given = answers["answer"] if answers is not None else means["rating"]
+    ends = ends if raw else _find_scale(name, given, scale)
     return RatedSentences(
         name=name,
         settings=settings,
@@ -223,11 +244,28 @@ def _collect(name: str, rows: pl.DataFrame, *, clean: bool) -> RatedSentences:
         contexts=contexts.select("item", "setting", "context_text"),
         means=means,
         answers=answers,
-        scale=(float(np.floor(given.to_numpy().min())), float(np.ceil(given.to_numpy().max()))),
+        scale=ends,
         steps=steps,
         notes=tuple(notes),
         stimuli=stimuli,
     )
+
+
+def _find_scale(name: str, given: pl.Series, scale: tuple[float, float] | None) -> tuple[float, float]:
+    """The ends of the rating scale: those stated, else the whole numbers around the ratings.
+
+    Raises BadInput if ratings are beyond the scale.
+    """
+    lowest, highest = float(given.to_numpy().min()), float(given.to_numpy().max())
+    if scale is None:
+        return float(np.floor(lowest)), float(np.ceil(highest))
+    low, high = scale
+    if not low <= lowest <= highest <= high or low == high:
+        raise BadInput(
+            f"The ratings of {name} go from {lowest:g} to {highest:g}, beyond the scale {low:g} to {high:g}; "
+            "state the scale with --scale LOW:HIGH."
+        )
+    return scale
 
 
 def _refuse_contradictions(name: str, rows: pl.DataFrame) -> None:
@@ -309,7 +347,7 @@ def _refuse_gaps(
             )
 
 
-def _clean(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+def _clean(rows: pl.DataFrame, scale: tuple[float, float]) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """Cleaned as in the paper: setting by setting if each rater rated in one, else all together."""
     cell = pl.concat_str("item", "setting", separator="\0")
     own = rows.with_columns(pl.col("item").alias("sentence"), cell.alias("item"))
@@ -324,11 +362,11 @@ def _clean(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     groups = own.partition_by("setting", maintain_order=True) if between else [own]
     kept, steps = [], []
     for group in groups:
-        found = clean_ratings(group, control=control, check=check)
+        found = clean_ratings(group, scale=scale, control=control, check=check)
         where = str(group["setting"][0]) if between else "all"
         kept.append(found.ratings)
         steps.append(found.steps.with_columns(pl.lit(where).alias("setting")).select(list(STEPS)))
-    notes = []
+    notes = [_describe_step(row, scale) for part in steps for row in part.iter_rows(named=True)]
     if control is None:
         notes.append(f"No sentence has the phenomenon '{ORIGINAL}', so raters were not checked on originals.")
     if check is None:
@@ -337,3 +375,13 @@ def _clean(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
         notes.append("Raters saw several settings, so all ratings of a rater were cleaned together.")
     cleaned = pl.concat(kept).drop("item").rename({"sentence": "item"})
     return cleaned, pl.concat(steps), notes
+
+
+def _describe_step(row: dict[str, Any], scale: tuple[float, float]) -> str:
+    """What a step of cleaning did, with its counts."""
+    where = "" if row["setting"] == "all" else f", setting '{row['setting']}'"
+    return (
+        f"Cleaned as Lau et al. (2020), scale {scale[0]:g} to {scale[1]:g}{where}: {row['step']}: "
+        f"{row['raters_dropped']:,} of {row['raters']:,} raters dropped, {row['ratings_dropped']:,} of "
+        f"{row['ratings']:,} ratings dropped, {row['ratings_changed']:,} changed."
+    )

@@ -94,7 +94,8 @@ def study_acceptability(
     corpus: Path | None = None,
     unseen: float = 0.05,
     copy: Path | None = None,
-    clean: bool = True,
+    clean: str | None = None,
+    scale: tuple[float, float] | None = None,
     sample: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -103,16 +104,17 @@ def study_acceptability(
 
     source: a dataset's name, an export of a rating study, or a table (`read_ratings`); copy: a folder with
     the dataset. measures: those to compute; all registered ones by default. unigram: FILE or MODEL=FILE;
-    corpus: a text to count tokens in. sample: this many sentences of each suite.
+    corpus: a text to count tokens in. sample: this many sentences of each suite. clean: the rules to clean
+    raw ratings by (`lau2020`); scale: the lowest and highest rating possible, if not those that were given.
 
     Raises BadInput for ratings that cannot be used and for two models of the same name.
     """
     for name in measures:
         MEASURES[name]
-    ratings = read_ratings(source, folder=copy, clean=clean)
+    ratings = read_ratings(source, folder=copy, clean=clean, scale=scale)
     if sample is not None:
         ratings = sample_sentences(ratings, sample, seed=seed)
-    record = _begin(folder, source, ratings, policy or Policy(), seed=seed)
+    record = _begin(folder, source, ratings, policy or Policy(), clean=clean, seed=seed)
     counting = CountSource.parse(unigram, corpus=corpus, folder=folder / "counts", unseen=unseen)
     texts = ratings.sentences["text"].to_list()
     scores, models, notes = [], [], []
@@ -164,7 +166,7 @@ def analyse(
     """Every table of the study, from ratings and scores alone."""
     vectors, unusable = lay_out(scores, ratings)
     table = correlate_cells(vectors, ratings, seed=seed)
-    ceilings, no_ceiling = people.find_ceilings(ratings, seed=seed)
+    ceilings, no_ceiling = people.bound_correlations(ratings, seed=seed)
     ordinal, not_fitted = people.fit_ordinal(ratings, _matched(ratings, scores, table))
     return AcceptabilityStudy(
         ratings=ratings,
@@ -199,7 +201,7 @@ def _matched(ratings: RatedSentences, scores: pl.DataFrame, table: pl.DataFrame)
 
 
 def _begin(
-    folder: Path, source: str, ratings: RatedSentences, policy: Policy, *, seed: int
+    folder: Path, source: str, ratings: RatedSentences, policy: Policy, *, clean: str | None, seed: int
 ) -> dict[str, Any]:
     """Write the record of the study; a folder with a study of other ratings is refused."""
     with disk_errors(folder):
@@ -209,6 +211,8 @@ def _begin(
         "ratings_digest": ratings.key,
         "sentences": len(ratings.sentences),
         "settings": list(ratings.settings),
+        "scale": list(ratings.scale),
+        "clean": clean,
         "policy": policy.as_dict(),
         "seed": seed,
     }

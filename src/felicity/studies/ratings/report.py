@@ -13,13 +13,17 @@ from felicity.report import Extra, Figure, count, decimal, export_figures, perce
 from felicity.report.charts import MOST_SERIES, Point, chart_lines
 from felicity.stats import (
     clean_ratings,
-    half_against_half,
+    find_ceilings,
     krippendorff_alpha,
     leave_one_out_reliability,
-    one_against_rest,
     ratings_by_item,
 )
+from felicity.studies.acceptability import split_settings
 
+BOUNDS = {
+    "UB1": "UB1: one rater against the mean of the rest",
+    "UB2": "UB2: random half against random half",
+}
 MOST_VALUES = 11
 MOST_RATERS = 200
 MOST_DISPUTED = 12
@@ -38,7 +42,7 @@ def write_ratings_report(study: Study, tables: dict[str, pl.DataFrame], folder: 
             _distribution(study, rated),
             *_agreement(study, rated),
             _disputed(rated),
-            _cleaning(ratings),
+            _cleaning(study, ratings),
         ]
     line = suggest_fit(study)
     if line:
@@ -174,13 +178,15 @@ def _agreement(study: Study, rated: pl.DataFrame) -> list[Extra]:
         row = krippendorff_alpha(rated, item="stimulus", scale=scale).row(0, named=True)  # type: ignore[arg-type]
         return decimal(row["alpha"], 3), f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)}"
 
-    def ceiling(function: Callable[..., pl.DataFrame]) -> tuple[str, ...]:
-        row = function(ratings_by_item(rated, item="stimulus")).row(0, named=True)
-        return decimal(row["r"], 3), f"SD {decimal(row['sd'], 3)} over draws"
-
     attempt(f"Krippendorff's alpha ({scale})", alpha)
-    attempt("UB1: one rater against the mean of the rest", partial(ceiling, one_against_rest))
-    attempt("UB2: random half against random half", partial(ceiling, half_against_half))
+    parts = split_settings(rated)
+    for setting, part in parts.items():
+        where = f", setting '{setting}'" if len(parts) > 1 else ""
+        found, missing = find_ceilings(ratings_by_item(part))
+        notes += [f"{one}{where}" for one in missing]
+        for row in found.iter_rows(named=True):
+            spread = f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)} (95% of draws)"
+            rows.append((f"{BOUNDS[row['bound']]}{where}", decimal(row["r"], 3), spread))
     extras = [
         Extra(
             name="agreement",
@@ -241,21 +247,24 @@ def _disputed(rated: pl.DataFrame) -> Extra | None:
     )
 
 
-def _cleaning(ratings: pl.DataFrame) -> Extra | None:
+def _cleaning(study: Study, ratings: pl.DataFrame) -> Extra | None:
     """The steps of Lau et al. (2020), with what each would drop; the exported ratings are not changed."""
+    if study.task.scale is None:
+        return None
     passed = pl.col("check_passed").fill_null(True) & pl.col("question_correct").fill_null(True)
     failed = ratings.with_columns(passed.all().over("rater").alias("passed"))
     table = failed.filter(pl.col("role") == "target", pl.col("rating").is_not_null()).select(
         "rater", STIMULUS.alias("item"), "rating", "passed"
     )
     try:
-        steps = clean_ratings(table, check="passed").steps
+        steps = clean_ratings(table, scale=study.task.scale, check="passed").steps
     except BadInput as error:
         return Extra(name="cleaning", title="Cleaning", lede=str(error))
     return Extra(
         name="cleaning",
         title="Cleaning",
-        lede="What the rules of Lau et al. (2020) would drop, step by step; the exported ratings are raw.",
+        lede="What the rules of Lau et al. (2020), with bounds that are the same shares of this scale, would "
+        "drop, step by step; the exported ratings are raw.",
         columns=("Step", "Raters", "Ratings", "Raters dropped", "Ratings dropped", "Ratings changed"),
         rows=tuple((row[0], *(count(int(cell)) for cell in row[1:])) for row in steps.iter_rows()),
     )
