@@ -57,13 +57,13 @@ FAMILIES = {
 }
 KINDS = {"masked": "pseudo", "seq2seq": "seq2seq", "xlnet": "permutation"}
 CAN = {
-    "causal": {"score", "more", "fill", "generate"},
+    "causal": {"score", "more", "boundary", "fill", "generate"},
     "masked": {"score", "more", "fill"},
-    "seq2seq": {"score", "more", "fill", "generate"},
+    "seq2seq": {"score", "more", "boundary", "fill", "generate"},
     "xlnet": {"score", "more", "fill"},
-    "ngram": {"score", "more", "fill", "generate"},
-    "lstm": {"score", "more", "fill", "generate"},
-    "tdlm": {"score", "more", "fill", "generate"},
+    "ngram": {"score", "more", "boundary", "fill", "generate"},
+    "lstm": {"score", "more", "boundary", "fill", "generate"},
+    "tdlm": {"score", "more", "boundary", "fill", "generate"},
     "served": {"score", "fill", "generate"},
 }
 # What a field of the policy that is the family's own is settled to.

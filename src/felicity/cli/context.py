@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -147,6 +148,7 @@ def context(
     from felicity.core.sweep import KINDS
     from felicity.engines import open_counter
     from felicity.engines.runtime import choose_dtype
+    from felicity.run import is_study
     from felicity.studies.context import Setting, find_text, parse_lengths, plan_in, refuse_drawing, run_study
 
     specs = list(dict.fromkeys(model))
@@ -192,7 +194,13 @@ def context(
     # Before a tokenizer imports torch, which reads the processor's settings only once.
     choose_dtype(opening.dtype, opening.device)
     folder = output or Path("runs") / f"{Path(dataset).name.split('.')[0]}-context"
-    planned = plan_in(folder, setting, lambda: open_counter(setting.tokenizer), given=contexts)
+    counter = partial(open_counter, setting.tokenizer)
+    if forecast and not is_study(folder):
+        # A forecast of a study that is not begun leaves no folder behind.
+        with TemporaryDirectory(prefix="felicity-") as place:
+            planned = plan_in(Path(place), setting, counter, given=contexts)
+    else:
+        planned = plan_in(folder, setting, counter, given=contexts)
     if not silent:
         for note in planned.notes:
             err.print(f"Note: {note}", soft_wrap=True, markup=False, highlight=False)

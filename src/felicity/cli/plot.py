@@ -23,6 +23,9 @@ def plot(
     where: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only these rows; repeatable.")
     ] = None,
+    item: Annotated[
+        str, typer.Option(help="Column of the items, within which two factors may be crossed.")
+    ] = "item",
     json: Json = False,
 ) -> None:
     """Draw means with 95% intervals, one line per combination of factors.
@@ -34,7 +37,7 @@ def plot(
     Examples:
       felicity surprisal stimuli.csv --by region -o regions.csv
       felicity plot regions.csv --by ambiguity --by comma -o regions.svg
-      felicity plot regions.csv --x comma --by ambiguity --where place=2 -o interaction.svg
+      felicity plot regions.csv --x comma --by ambiguity --where place=3 -o interaction.svg
     """
     from felicity.core.files import read_frame
     from felicity.report.charts import SLIDE, Point, chart_lines, write_figure
@@ -57,7 +60,7 @@ def plot(
         subtitle="95% intervals",
     )
     write_figure(spec, output)
-    crossed = measure_interaction(frame, y=y, x=x, by=by[0]) if by and len(by) == 1 else None
+    crossed = measure_interaction(frame, y=y, x=x, by=by[0], unit=item) if by and len(by) == 1 else None
     if json:
         print_json({"means": means.to_dicts(), "interaction": crossed})
         return
@@ -67,6 +70,13 @@ def plot(
         out.print(
             f"Interaction over {crossed['n']} items: {crossed['estimate']:.3f}, 95% interval "
             f"{crossed['low']:.3f} to {crossed['high']:.3f}{size}; {crossed['contrast']}.",
+            soft_wrap=True,
+            markup=False,
+        )
+    elif by and len(by) == 1 and item not in frame.columns:
+        out.print(
+            f"No interaction is printed, since the table has no column '{item}'; name that of the items with "
+            "--item.",
             soft_wrap=True,
             markup=False,
         )

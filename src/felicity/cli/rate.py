@@ -41,6 +41,10 @@ def new(
     parts: Annotated[
         int | None, typer.Option(min=1, help="Lists that the items are divided among.  [default: 1]")
     ] = None,
+    title: Annotated[str | None, typer.Option(help="The study's title, as raters read it.")] = None,
+    minutes: Annotated[
+        int | None, typer.Option(min=1, help="How long it takes, as raters read it.  [default: not said]")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample, the lists and the orders.")] = 0,
 ) -> None:
     """Write study.toml and stimuli.csv, ready to edit.
@@ -51,13 +55,23 @@ def new(
     Examples:
       felicity rate new my-study --from lau2020
       felicity rate new pairs --from starter --task choice --sample 2
-      felicity rate new my-study --from my_sentences.csv --points 5 --parts 4
+      felicity rate new my-study --from my_sentences.csv --points 5 --title "How sentences sound" --minutes 10
     """
     need_web()
     from felicity.humans import build_lists
     from felicity.studies.ratings import start_study
 
-    made = start_study(study, source, task=task, points=points, sample=sample, parts=parts, seed=seed)
+    made = start_study(
+        study,
+        source,
+        task=task,
+        points=points,
+        sample=sample,
+        parts=parts,
+        title=title,
+        minutes=minutes,
+        seed=seed,
+    )
     lists = build_lists(made)
     design = f"{' and '.join(made.design.between)} between raters; " if made.design.between else ""
     out.print(
@@ -66,6 +80,16 @@ def new(
         soft_wrap=True,
         markup=False,
     )
+    unsaid = [option for option, given in (("--title", title), ("--minutes", minutes)) if given is None]
+    if unsaid:
+        how = (
+            "no duration" if title else f"the title '{made.title}'" + ("" if minutes else " and no duration")
+        )
+        out.print(
+            f"Raters read {how}; give {' and '.join(unsaid)}, or write it into study.toml.",
+            soft_wrap=True,
+            markup=False,
+        )
 
 
 @app.command()

@@ -245,7 +245,7 @@ def _read_file(path: Path, columns: Columns, affirmative: str | None) -> Dataset
 
 def _take_table(table: Table, columns: Columns, affirmative: str | None) -> Dataset:
     """Ratings, n-tuples or pairs, recognized by their columns."""
-    table = name_conditions(table, columns.factors)
+    table = name_conditions(replace(table, options=columns.options), columns.factors)
     name, nothing = table.path.name, pl.DataFrame(schema=LEFT_OUT)
     if is_rated(table) or not is_cloze_table(table):
         _refuse_affirmative(affirmative, name)

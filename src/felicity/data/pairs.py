@@ -6,6 +6,7 @@ should score above all others.
 """
 
 import math
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,6 +39,18 @@ class Columns:
     suite: str | None = None
     phenomenon: str | None = None
     factors: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> str:
+        """The options that name these columns, each with a space before it, for a command to be repeated.
+
+        >>> Columns(good="right", factors=("number",)).options
+        ' --good right --factor number'
+        """
+        named = {"good": self.good, "bad": self.bad, "suite": self.suite, "phenomenon": self.phenomenon}
+        given = [(name, value) for name, value in named.items() if value not in (None, name)]
+        given += [("factor", value) for value in self.factors]
+        return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given)
 
 
 def find_columns(table: Table, columns: Columns) -> Columns:
@@ -124,7 +137,7 @@ def refuse_empty(table: Table, column: str, cells: list[str | None]) -> None:
         if cell is None:
             raise BadInput(
                 f"{table.path}, line {line}: '{column}' is empty; add a text or remove the line "
-                f"(`felicity data check {table.path}` lists all such lines)."
+                f"(`felicity data check {table.path}{table.options}` lists all such lines)."
             )
 
 
@@ -169,7 +182,7 @@ def name_conditions(table: Table, factors: Sequence[str]) -> Table:
     cells = [read_labels(table, factor, factor) or [] for factor in factors]
     named = [", ".join(values) for values in zip(*cells, strict=True)]
     rows = [row | {"condition": name} for row, name in zip(table.rows, named, strict=True)]
-    return Table(table.path, [*table.columns, "condition"], rows, table.lines)
+    return replace(table, columns=[*table.columns, "condition"], rows=rows)
 
 
 def is_long(table: Table) -> bool:
@@ -232,8 +245,15 @@ def read_rated(table: Table, columns: Columns) -> pl.DataFrame:
     count = len(table.rows)
     suites = read_labels(table, columns.suite, "suite") or [table.path.name.split(".")[0]] * count
     conditions = read_labels(table, None, "condition") or [RATED] * count
+    names = _name_rated(table, suites, conditions)
+    design: list[pl.Series] = []
+    if _are_sentences(names, texts):
+        # The conditions of an item are sentences, each a stimulus of its own.
+        design = [pl.Series("design_item", names), pl.Series("design_condition", conditions)]
+        names = [f"{name}/{condition}" for name, condition in zip(names, conditions, strict=True)]
+        conditions = [RATED] * count
     frame = {
-        "item": _names(table, suites),
+        "item": names,
         "suite": suites,
         "phenomenon": read_labels(table, columns.phenomenon, "phenomenon") or suites,
         "condition": conditions,
@@ -246,7 +266,34 @@ def read_rated(table: Table, columns: Columns) -> pl.DataFrame:
         frame["context_text"] = [_read_text(row.get("context")) for row in table.rows]
         schema |= {"context_text": pl.String()}
     further = read_extras(table, {columns.suite, columns.phenomenon, "rating"})
-    return pl.DataFrame(frame, schema=schema).with_columns(further)
+    return pl.DataFrame(frame, schema=schema).with_columns(*design, *further)
+
+
+def _name_rated(table: Table, suites: list[str], conditions: list[str]) -> list[str]:
+    """suite/item; an item may occur once in each condition.
+
+    Raises BadInput naming the line of a stimulus that occurs again.
+    """
+    if "item" not in table.columns:
+        return _names(table, suites)
+    names = [f"{suite}/{row.get('item')}" for suite, row in zip(suites, table.rows, strict=True)]
+    first: dict[tuple[str, str], int] = {}
+    for key, line in zip(zip(names, conditions, strict=True), table.lines, strict=True):
+        if key in first:
+            where = "" if key[1] == RATED else f" in the condition '{key[1]}'"
+            raise BadInput(
+                f"{table.path}, line {line}: item '{key[0]}'{where} is already on line {first[key]}; give a "
+                "sentence one rating, or, if these are answers of several people, add a column 'rater' and "
+                f"use `felicity acceptability {table.path}`."
+            )
+        first[key] = line
+    return names
+
+
+def _are_sentences(names: Sequence[str], texts: Sequence[str | None]) -> bool:
+    """Whether some item has several sentences, so that its conditions tell sentences apart."""
+    known: dict[str, str | None] = {}
+    return any(known.setdefault(name, text) != text for name, text in zip(names, texts, strict=True))
 
 
 def _numbered(table: Table) -> Iterator[tuple[dict[str, object], int]]:

@@ -17,12 +17,16 @@ Reader = Callable[[str, Path], Rows]
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of a file; `lines[i]` is the last line of row i (its row in Parquet and Excel)."""
+    """The rows of a file; `lines[i]` is the last line of row i (its row in Parquet and Excel).
+
+    options: those that named its columns, for a command that a message suggests.
+    """
 
     path: Path
     columns: list[str]
     rows: list[dict[str, object]]
     lines: list[int]
+    options: str = ""
 
     def column(self, name: str, *, option: str) -> list[str | None]:
         """The texts of a column; None for an empty cell.

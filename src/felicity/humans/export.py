@@ -1,5 +1,6 @@
 """What comes out: one row per rating, per rater and per planned trial, and a codebook that explains them."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -289,8 +290,9 @@ def suggest_fit(study: Study, ratings: str = "ratings.csv") -> str | None:
     effect = "condition" if len(levels) > 1 else "1"
     random = "(1|rater) + (1|item)"
     if study.timed:
-        words = ratings.replace("ratings", "words")
+        words = shlex.quote(str(Path(ratings).with_name("words.csv")))
         return f'felicity fit "log(rt_ms) ~ {effect} + {random}" {words}'
+    ratings = shlex.quote(ratings)
     if study.task.kind == "likert":
         return f'felicity fit "rating ~ {effect} + {random}" {ratings} --family cumulative'
     if study.task.kind in ("binary", "choice"):

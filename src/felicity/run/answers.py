@@ -187,7 +187,8 @@ def analysis_table(paths: Sequence[Path], response: str, *, measure: str | None 
         return judged
     stimuli = _stack([(run, stimuli_table(run)) for run in runs.values()])
     if response not in stimuli.columns:
-        raise UnknownName("column", response, [*judged.columns, *stimuli.columns], where=str(paths[0]))
+        known = dict.fromkeys([*judged.columns, *stimuli.columns])
+        raise UnknownName("column", response, list(known), where=str(paths[0]))
     return stimuli
 
 

@@ -205,5 +205,7 @@ def _describe(
 def deviance_residuals(hits: Vector, trials: Vector, fitted: Vector) -> Vector:
     """Signed roots of each row's share of the deviance."""
     misses = trials - hits
-    share = xlogy(hits, hits / (trials * fitted)) + xlogy(misses, misses / (trials * (1.0 - fitted)))
+    # As differences: a probability of exactly 0 or 1 would divide 0 by 0.
+    share = xlogy(hits, hits) - xlogy(hits, trials * fitted)
+    share += xlogy(misses, misses) - xlogy(misses, trials * (1.0 - fitted))
     return np.asarray(np.sign(hits - trials * fitted) * np.sqrt(np.maximum(2.0 * share, 0.0)))

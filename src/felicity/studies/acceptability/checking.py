@@ -11,7 +11,7 @@ import polars as pl
 
 from felicity.core.documents import is_document
 from felicity.core.errors import FelicityError, UnknownName
-from felicity.data import EMPTY, PROBLEMS, UNUSABLE, Checked, Table, check_items, read_table
+from felicity.data import EMPTY, PROBLEMS, UNUSABLE, Checked, Table, check_items, read_dataset, read_table
 from felicity.studies.acceptability.rated_rows import parse_number
 from felicity.studies.acceptability.ratings import read_ratings
 
@@ -69,8 +69,20 @@ def check_ratings(path: Path, *, labels: Sequence[str] = ()) -> Checked:
             sentences = len(read_ratings(str(path)).sentences)
         except FelicityError as error:
             found = pl.DataFrame([(None, UNUSABLE, "", str(error))], schema=PROBLEMS, orient="row")
+        # Without raters it is a table for `felicity run` too, which has a reader of its own.
+        if found.is_empty() and not {"rater", "ratings"} & set(table.columns):
+            found = _check_run(path)
     problems = pl.concat([found, stray]).sort("line", maintain_order=True, nulls_last=True)
     return Checked(items=sentences, rows=len(table.rows), problems=problems, counted="ratings")
+
+
+def _check_run(path: Path) -> pl.DataFrame:
+    """What `felicity run` refuses."""
+    try:
+        read_dataset(str(path))
+    except FelicityError as error:
+        return pl.DataFrame([(None, UNUSABLE, "", str(error))], schema=PROBLEMS, orient="row")
+    return pl.DataFrame(schema=PROBLEMS)
 
 
 def _first(names: Sequence[str], columns: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from felicity.humans import STUDY_FILE, Origin, Study, read_study
 
 LAU_TOPICS = "lau2020/sentences/context-{}-sentences.csv"
 OWN_COLUMNS = ("item", "text")
+TITLE = "A study of sentences"
 # The key under which a row keeps its line in the user's table; it is never written.
 LINE = "\0line"
 
@@ -52,12 +53,15 @@ def start_study(
     points: int | None = None,
     sample: int | None = None,
     parts: int | None = None,
+    title: str | None = None,
+    minutes: int | None = None,
     seed: int = 0,
 ) -> Study:
     """Write study.toml and stimuli.csv into a new folder; gives the study, read back and checked.
 
     source: a dataset's name, a run folder, or a table with the columns item and text. sample: at most so many
-    items of each suite. parts: lists to deal the items out to.
+    items of each suite. parts: lists to deal the items out to. title, minutes: what raters read about the
+    study and how long it takes; a file's name is never shown to them, nor a guess at the time.
 
     Raises BadInput, UnknownName; FelicityError if the folder already has a study.
     """
@@ -84,7 +88,8 @@ def start_study(
     design.append('between = ["condition"]  # conditions between raters' if between else "# between = []")
     design.append("# lists_per_rater = 2    # how many lists one rater may do, if they share no item")
     text = Template(files("felicity.humans").joinpath("templates/study.toml").read_text("utf-8")).substitute(
-        title=json.dumps(f"Sentence ratings: {Path(source).name.split('.')[0]}", ensure_ascii=False),
+        title=json.dumps(title or TITLE, ensure_ascii=False),
+        duration=f" It takes\nabout {minutes} minutes." if minutes else "",
         seed=seed,
         instructions=INSTRUCTIONS.get(task, JUDGE),
         task=TASKS[task].format(points=(4 if lau else 7) if points is None else points),
