@@ -113,8 +113,8 @@ class CausalEngine:
             self._tokenizer,
             lambda sequences: score_sequences(self.model, sequences),
             key={
-                "weights": fingerprint_weights(self._source.folder),
-                "tokenizer": fingerprint_tokenizer(self._source.folder),
+                "weights": fingerprint_weights(self._source.folder, self._source.files.digest),
+                "tokenizer": fingerprint_tokenizer(self._source.folder, self._source.files.digest),
             },
             window=self._window,
             vocabulary=self._description.vocabulary,
