@@ -136,7 +136,11 @@ def save_random(config: Any, auto: str, tokenizer: Any, folder: Path, *, seed: i
 
 
 def make_masked(shape: str, folder: Path) -> Path:
-    """A random masked model: bert, roberta, albert, distilbert, electra, modernbert, deberta, deberta-v2."""
+    """A random masked model: bert, roberta, albert, distilbert, electra, modernbert, deberta, deberta-v2.
+
+    Further xlm, and models that see the padding of a batch: fnet, funnel, big_bird, convbert, yoso and
+    mobilebert.
+    """
     import transformers as t
 
     tokenizer = {
@@ -156,6 +160,28 @@ def make_masked(shape: str, folder: Path) -> Path:
         "modernbert": lambda: t.ModernBertConfig(
             **SMALL, **common, cls_token_id=0, sep_token_id=2, local_attention=8, reference_compile=False
         ),
+        "xlm": lambda: t.XLMConfig(emb_dim=32, n_layers=2, n_heads=2, pad_index=0, **common),
+        "fnet": lambda: t.FNetConfig(
+            hidden_size=32, num_hidden_layers=2, intermediate_size=48, **common | {"eos_token_id": 3}
+        ),
+        "funnel": lambda: t.FunnelConfig(
+            vocab_size=len(tokenizer),
+            block_sizes=[1, 1],
+            num_decoder_layers=1,
+            d_model=32,
+            n_head=2,
+            d_head=16,
+            d_inner=48,
+        ),
+        # Sparse attention from 29 tokens on.
+        "big_bird": lambda: t.BigBirdConfig(**SMALL, **common, block_size=4, num_random_blocks=1),
+        "convbert": lambda: t.ConvBertConfig(
+            **SMALL, **common, embedding_size=32, conv_kernel_size=3, head_ratio=1
+        ),
+        "yoso": lambda: t.YosoConfig(**SMALL, **common),
+        "mobilebert": lambda: t.MobileBertConfig(
+            **SMALL, **common, embedding_size=16, intra_bottleneck_size=16, true_hidden_size=16
+        ),
         "deberta": lambda: t.DebertaConfig(**SMALL, **common, **distances),
         "deberta-v2": lambda: t.DebertaV2Config(**SMALL, **common, **distances),
     }
@@ -163,13 +189,18 @@ def make_masked(shape: str, folder: Path) -> Path:
 
 
 def make_seq2seq(shape: str, folder: Path) -> Path:
-    """A random encoder-decoder: t5, t5-untied (an output layer of its own, as in T5 1.1), bart."""
+    """A random encoder-decoder: t5, t5-untied (an output layer of its own, as in T5 1.1), bart.
+
+    Further bigbird_pegasus, whose attention depends on the longest source of a batch.
+    """
     import torch
     import transformers as t
 
-    if shape == "bart":
+    if shape in ("bart", "bigbird_pegasus"):
         tokenizer = make_bytelevel()
-        config = t.BartConfig(
+        sparse = {"block_size": 4, "num_random_blocks": 1} if shape == "bigbird_pegasus" else {}
+        config = (t.BigBirdPegasusConfig if sparse else t.BartConfig)(
+            **sparse,
             vocab_size=len(tokenizer),
             d_model=32,
             encoder_layers=2,

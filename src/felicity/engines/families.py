@@ -64,6 +64,8 @@ USES = {
 }
 # Families whose begin token is measured; for the others `auto` is the declared one.
 MEASURED = ("causal", "served")
+# One class for masked models and causal ones; the configuration says which, and without a word it is masked.
+EITHER = ("xlm", "flaubert")
 # Predicts in any order: among transformers' causal models, but a family of its own.
 PERMUTED = "xlnet"
 
@@ -216,6 +218,8 @@ def find_family(description: ModelDescription) -> str:
     """The family of a model by the class that its configuration names, else by its model type."""
     if description.model_type == PERMUTED:
         return PERMUTED
+    if description.model_type in EITHER and description.architecture.endswith("WithLMHeadModel"):
+        return "causal" if description.causal else "masked"
     key = [description.architecture, description.model_type, versions("transformers", "felicity")]
     known = recall("families", key)
     if known is None:

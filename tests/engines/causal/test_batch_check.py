@@ -84,6 +84,24 @@ def test_prophetnet_read_one_by_one_gives_its_direct_numbers() -> None:
         assert np.abs(found - direct[-len(found) :]).max() < TOLERANCE
 
 
+def test_falcon_with_alibi_gives_its_direct_numbers() -> None:
+    torch.manual_seed(1)
+    config = tf.FalconConfig(
+        vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, alibi=True
+    )
+    model = tf.FalconForCausalLM(config).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            torch.nn.init.normal_(weight, std=0.3)
+    limit = None if agrees_in_batches(model, Letters(), window=WINDOW, dtype="float32") else 0
+    encoded = encode([ids for ids in draw_sequences() if len(ids) > 1])
+    for batch in batch_texts(encoded.lengths, budget=2048, limit=limit):
+        found = score_batch(model, encoded, batch, TokenScorer())["logprob"]
+        spans = [slice(encoded.bounds[place], encoded.bounds[place + 1]) for place in batch]
+        direct = np.concatenate([score_directly(model, encoded.ids[span].tolist()) for span in spans])
+        assert np.abs(found - direct).max() < TOLERANCE
+
+
 def test_texts_on_both_sides_of_longropes_window_share_no_batch() -> None:
     model = build_model("Phi-3")
     limit = find_rope_limit(model.config)

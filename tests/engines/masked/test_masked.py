@@ -1,6 +1,8 @@
 """Masked models: equal to a slow loop from the definition, and to minicons; little work, bounded memory."""
 
 import gzip
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,50 @@ def test_every_shape_equals_a_slow_loop(make: Callable[[str], Path], shape: str,
             slow = score_slowly(make(shape), text, pll=pll, context=context)
             assert np.allclose(ours, slow, atol=1e-4)
     assert lm.engine.masked_scorer.predictor.selector.site == SITES.get(shape, "output")
+
+
+PADDING = ("fnet", "funnel", "big_bird", "convbert", "yoso", "mobilebert")
+# Long enough for BigBird's sparse attention, in several lengths, and short ones between them.
+MIXED = [
+    text for number in range(4) for text in (" ".join(SENTENCES[:2]) + " here" * number, SENTENCES[number])
+]
+
+
+@pytest.mark.parametrize("shape", PADDING)
+def test_a_model_that_sees_its_padding_equals_a_slow_loop(make: Callable[[str], Path], shape: str) -> None:
+    lm = open_masked(make(shape))
+    for text, ours in zip(MIXED, lm.tokens(MIXED)["logprob"].to_list(), strict=True):
+        assert np.allclose(ours, score_slowly(make(shape), text, pll="word_l2r"), atol=1e-4)
+    assert lm.info.notes["batches"] == "batches of equal length"
+    assert lm.info.scoring == 2
+    score = lm.engine._score_sample(lm.engine.masked_scorer)
+    assert np.abs(score("padded batches") - score("one text at a time")).max() > 1e-3
+
+
+def test_how_texts_are_batched_is_said_once_the_model_is_loaded_and_does_not_change_the_key(
+    make: Callable[[str], Path],
+) -> None:
+    lm = open_masked(make("bert"))
+    before = lm.info
+    assert "batches" not in before.notes
+    lm.score(SENTENCES)
+    assert lm.info.notes["batches"] == "padded batches"
+    assert (lm.info.key, lm.info.scoring) == (before.key, 1)
+
+
+@pytest.mark.parametrize(("causal", "family"), [(False, "masked"), (True, "causal")])
+def test_an_xlm_is_what_its_configuration_says(
+    make: Callable[[str], Path], tmp_path: Path, causal: bool, family: str
+) -> None:
+    folder = Path(shutil.copytree(make("xlm"), tmp_path / "xlm"))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"causal": causal}))
+    lm = open_masked(folder)
+    assert lm.info.family == family
+    found = lm.tokens(SENTENCES)["logprob"].to_list()
+    if not causal:
+        for text, ours in zip(SENTENCES, found, strict=True):
+            assert np.allclose(ours, score_slowly(folder, text, pll="word_l2r"), atol=1e-4)
 
 
 def test_the_two_ways_differ_in_words_of_several_tokens_only(make: Callable[[str], Path]) -> None:

@@ -84,6 +84,24 @@ class Direct:
         return self.write(source, before, text)
 
 
+def test_a_model_whose_attention_depends_on_the_batch_is_read_by_equal_length(
+    make: Callable[[str], Path],
+) -> None:
+    folder = make("bigbird_pegasus")
+    lm = open_seq2seq(folder)
+    # Sparse attention from 29 tokens on.
+    contexts = [" ".join([CONTEXT] * number) for number in (0, 4, 1, 5, 2)]
+    found = lm.tokens(SENTENCES, context=contexts)["logprob"].to_list()
+    for text, context, ours in zip(SENTENCES, contexts, found, strict=True):
+        direct = Direct(folder)
+        source = direct.around(direct.ids(context))
+        assert np.allclose(ours, direct.write(source, direct.front, direct.ids(text)), atol=1e-4)
+    assert lm.info.notes["batches"] == "batches of equal length"
+    assert lm.info.scoring == 2
+    score = lm.engine._score_sample(lm.engine.predictor)
+    assert np.abs(score("padded batches") - score("one text at a time")).max() > 1e-3
+
+
 @pytest.mark.parametrize("context", ["", CONTEXT])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_target_is_the_text_written_after_reading_the_context(

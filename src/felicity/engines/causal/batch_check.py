@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from felicity.engines.causal.forward import LENGTH_DEPENDENT_ROPE, find_rope_types
-from felicity.engines.causal.self_check import REFUSALS, TOLERANCE, build_sample
-from felicity.engines.runtime import TokenScorer, plan_batches, score_batch
+from felicity.engines.causal.self_check import build_sample
+from felicity.engines.runtime import REFUSALS, TOLERANCE, TokenScorer, plan_batches, score_batch
 
 # Of these, earlier versions stored numbers that depended on the batch.
 BATCH_DEPENDENT = ("cpmant", "prophetnet")
-BATCHED, ALONE = "padded batches", "one text at a time"
 
 
 def agrees_in_batches(model: Any, tokenizer: Any, *, window: int, dtype: str) -> bool:

@@ -14,9 +14,7 @@ from felicity.core.memo import versions
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.causal.batch_check import (
-    ALONE,
     BATCH_DEPENDENT,
-    BATCHED,
     agrees_in_batches,
     batch_texts,
     find_rope_limit,
@@ -34,6 +32,8 @@ from felicity.engines.causal.llama import (
 from felicity.engines.causal.self_check import Check, check_tree, recall_check
 from felicity.engines.causal.trie import Shape
 from felicity.engines.runtime import (
+    ALONE,
+    PADDED,
     Compute,
     TokenScorer,
     build_info,
@@ -192,7 +192,7 @@ class CausalEngine:
             return self._info
         scheduling = {"scheduler": self.check.scheduler, "scheduler_check": self.check.note}
         if "_batch_limit" in self.__dict__:
-            scheduling["batches"] = ALONE if self._batch_limit == 0 else BATCHED
+            scheduling["batches"] = ALONE if self._batch_limit == 0 else PADDED
         return replace(self._info, notes=self._info.notes | scheduling)
 
     @cached_property
@@ -286,7 +286,7 @@ class CausalEngine:
 
     def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
         """Rows of FILLERS: the k most probable tokens after the text before each frame's blank."""
-        return fill_next(self.model, self.encoder, frames, k=k, name=self._source.name)
+        return fill_next(self.model, self.encoder, frames, k=k, name=self._source.name, alone=self._alone)
 
     def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
         """Rows of CANDIDATES: log p(candidate | the text before the blank)."""
@@ -299,8 +299,19 @@ class CausalEngine:
         limits = find_limits(rows, sampling, continues=True)
         refuse_long_prompts(rows, limits=limits, window=self._description.window, name=self._source.name)
         return generate_texts(
-            self.model, self.encoder.tokenizer, prompts, rows, sampling=sampling, continues=True
+            self.model,
+            self.encoder.tokenizer,
+            prompts,
+            rows,
+            sampling=sampling,
+            continues=True,
+            alone=self._alone,
         )
+
+    @property
+    def _alone(self) -> bool:
+        """Whether blanks and continuations are computed one at a time."""
+        return self._description.model_type in BATCH_DEPENDENT
 
     def _count(self, encoded: Encoded) -> pl.DataFrame:
         n_own = encoded.count(encoded.own)

@@ -29,14 +29,19 @@ from felicity.engines.runtime import MASKED_BATCH_TOKENS as BATCH_TOKENS
 from felicity.engines.tokenizing import Encoder
 
 
-def fill_next(model: Any, encoder: Encoder, frames: Sequence[str], *, k: int, name: str) -> pl.DataFrame:
-    """Rows of FILLERS: the most probable tokens right after the text before the blank."""
+def fill_next(
+    model: Any, encoder: Encoder, frames: Sequence[str], *, k: int, name: str, alone: bool = False
+) -> pl.DataFrame:
+    """Rows of FILLERS: the most probable tokens right after the text before the blank.
+
+    alone: one frame at a time, for models whose numbers depend on the batch.
+    """
     parsed = [parse_left_frame(text, name=name) for text in frames]
     rows = [np.array(encode_prompt(encoder, frame.before.rstrip(), name=name)) for frame in parsed]
     tables: list[pl.DataFrame] = [pl.DataFrame()] * len(parsed)
     selector = PositionSelector(model.base_model)
     lengths = np.array([len(row) for row in rows])
-    most = max(1, LOGITS // model.config.get_text_config().vocab_size)
+    most = 1 if alone else max(1, LOGITS // model.config.get_text_config().vocab_size)
     for batch in plan_rows(lengths, budget=BATCH_TOKENS, most=most):
         for i, logprobs in zip(batch, _predict_next(model, selector, [rows[i] for i in batch]), strict=True):
             tables[i] = rank_fillers(parsed[i].text, logprobs, encoder.tokenizer, k=k)

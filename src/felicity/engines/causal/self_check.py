@@ -11,7 +11,15 @@ from felicity.core.memo import recall, remember
 from felicity.core.watched import ChangedFile
 from felicity.engines.causal.forward import TreeModel, score_trie
 from felicity.engines.causal.trie import Shape
-from felicity.engines.runtime import TokenScorer, limit_batch_tokens, plan_batches, score_batch
+from felicity.engines.runtime import (
+    REFUSALS,
+    SENTENCES,
+    TOLERANCE,
+    TokenScorer,
+    limit_batch_tokens,
+    plan_batches,
+    score_batch,
+)
 from felicity.engines.tokenizing import Encoded
 
 # All of these are GELU with the tanh approximation.
@@ -19,25 +27,12 @@ GELU_VARIANTS = ("NewGELUActivation", "FastGELUActivation")
 KIND = "checks"
 # Raised whenever the check, the trie or the sentences change, so that old results are not believed.
 CHECK = 3
-# Nats per token by which the two ways of scoring may differ through rounding.
-TOLERANCE = {"float64": 1e-5, "float32": 1e-4, "float16": 0.1, "bfloat16": 0.6}
 # Small enough for the few tokens of the check to need several rows, passes and trunks.
 SHAPE = Shape(row=16, window=24, batch=48, chain=3)
 TRUNK = 48
 PAST_WINDOW = 16
 # Tokens compared at the end of each text, where a sliding attention window takes effect.
 COMPARED = 96
-# What transformers models raise for a mask, positions or a cache that they do not support.
-REFUSALS = (ValueError, TypeError, RuntimeError, KeyError, IndexError, AttributeError, NotImplementedError)
-
-SENTENCES = (
-    "The keys to the cabinet are on the table.",
-    "The keys to the cabinet is on the table.",
-    "The keys to the cabinet are",
-    "The keys to the cabinet are",
-    "Nobody who saw the parade has ever forgotten it.",
-    "Nobody who saw the parade have ever forgotten it.",
-)
 
 
 def fuse_activations(model: Any) -> Callable[[], None]:

@@ -16,6 +16,7 @@ import polars as pl
 
 from felicity.core.engine import NO_EXTRAS, EngineInfo, TokenExtras
 from felicity.core.errors import NotPossible
+from felicity.core.memo import versions
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.masked.fill import fill_masked, score_masked
@@ -29,18 +30,24 @@ from felicity.engines.runtime import (
     TokenScorer,
     build_encodings,
     build_info,
+    build_padding_sample,
     build_tokens,
+    choose_batches,
+    find_switching,
     find_window,
     load_tokenizer,
     load_weights,
     refuse_nonfinite,
     refuse_overlong,
+    restore_attention,
     split_units,
 )
 from felicity.engines.sources import ModelDescription, ModelSource
 from felicity.engines.tokenizing import Encoded, Encoder
 
 CHUNK = 1024
+# Of these, earlier versions stored numbers that depended on the batch.
+BATCH_DEPENDENT = ("fnet", "funnel", "big_bird", "convbert", "yoso", "mobilebert", "reformer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,16 +101,45 @@ class ClozeEngine:
         """The model with its mask and padding tokens; loads it."""
         model = load_weights(self._source, self._family.auto, compute=self._compute)
         tokenizer = self.encoder.tokenizer
-        return MaskedScorer(
+        scorer = MaskedScorer(
             predictor=self._family.predictor(model),
             mask_id=tokenizer.mask_token_id,
             pad_id=tokenizer.pad_token_id or 0,
             vocabulary=model.config.vocab_size,
         )
+        key = {
+            "key": self._info.key,
+            "device": [self._compute.device, self._compute.device_map],
+            "versions": versions("torch", "transformers", "felicity"),
+        }
+        score = self._score_sample(scorer)
+        batches = choose_batches(score, model, name=self._source.name, dtype=self._compute.dtype, key=key)
+        return replace(scorer, batches=batches)
+
+    def _score_sample(self, scorer: MaskedScorer) -> Callable[[str], np.ndarray]:
+        """Scores the first and last token of a few texts, batched in the way that is asked for."""
+        encoded = self._encode(build_padding_sample())
+        fitting = np.flatnonzero(encoded.lengths <= self.encoder.window).tolist()
+        parts = [self._mask(encoded, range(place, place + 1)) for place in fitting]
+        sequences = [sequence for (sequence,), _ in parts]
+        ends = [copies.take(np.unique([0, len(copies) - 1])) for _, copies in parts if len(copies)]
+        copies = MaskedCopies.join(ends, [place for place, (_, own) in enumerate(parts) if len(own)])
+
+        def score(batches: str) -> np.ndarray:
+            records = replace(scorer, batches=batches).score(sequences, copies, TokenScorer())
+            return np.asarray(records["logprob"])
+
+        return score
+
+    @property
+    def info(self) -> EngineInfo:
+        """What the model is and its settings; once it is loaded, also how its inputs are batched."""
+        if "masked_scorer" not in self.__dict__:
+            return self._info
+        return replace(self._info, notes=self._info.notes | {"batches": self.masked_scorer.batches})
 
     @cached_property
-    def info(self) -> EngineInfo:
-        """What the model is and its settings, without its weights."""
+    def _info(self) -> EngineInfo:
         return build_info(
             self._source,
             self._description,
@@ -113,6 +149,8 @@ class ClozeEngine:
             tokenizer=self.encoder.tokenizer,
             can=("score", "more", "fill"),
             dtype=self._compute.dtype,
+            # Earlier versions stored numbers that depended on the batch.
+            scoring=2 if self._description.model_type in BATCH_DEPENDENT else 1,
         )
 
     def refuse_changed(self) -> None:
@@ -178,12 +216,15 @@ class ClozeEngine:
         return build_encodings(encoded, self.encoder.tokenizer, window=self.encoder.window)
 
     def _score(self, encoded: Encoded, unit: range, scorer: TokenScorer) -> pl.DataFrame:
-        copies = shift(self._family.mask(encoded, unit, self.encoder.policy), len(self._lead))
-        bounds = encoded.bounds
-        sequences = [np.concatenate([self._lead, encoded.ids[bounds[i] : bounds[i + 1]]]) for i in unit]
-        records = self.masked_scorer.score(sequences, copies, scorer)
+        records = self.masked_scorer.score(*self._mask(encoded, unit), scorer)
         refuse_nonfinite(records["logprob"], name=self._source.name)
         return build_tokens(encoded, np.array(unit), records, self.encoder.tokenizer)
+
+    def _mask(self, encoded: Encoded, unit: range) -> tuple[list[np.ndarray], MaskedCopies]:
+        """The sequences of some texts and their masked copies, with the lead before them."""
+        copies = shift(self._family.mask(encoded, unit, self.encoder.policy), len(self._lead))
+        bounds = encoded.bounds
+        return [np.concatenate([self._lead, encoded.ids[bounds[i] : bounds[i + 1]]]) for i in unit], copies
 
 
 def shift(copies: MaskedCopies, by: int) -> MaskedCopies:
@@ -247,6 +288,7 @@ class MaskedPredictor:
 
     def __init__(self, model: Any) -> None:
         self._model = model
+        self._switching = find_switching(model)
         self.selector = PositionSelector(model.base_model)
 
     def __call__(self, ids: np.ndarray, lengths: np.ndarray, begin: np.ndarray, _end: np.ndarray, /) -> Any:
@@ -260,7 +302,11 @@ class MaskedPredictor:
         }
         rows, places = torch.arange(len(ids), device=device), torch.from_numpy(begin).to(device)
         with torch.inference_mode():
-            return self.selector.logits_at(lambda: self._model(**inputs).logits, rows, places)
+            return self.selector.logits_at(lambda: self._read(**inputs), rows, places)
+
+    def _read(self, **inputs: Any) -> Any:
+        restore_attention(self._switching)
+        return self._model(**inputs).logits
 
 
 MASKED = ClozeFamily(

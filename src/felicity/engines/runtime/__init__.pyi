@@ -40,6 +40,17 @@ from .output_head import PositionSelector as PositionSelector
 from .output_head import compute_logits as compute_logits
 from .output_head import count_logit_rows as count_logit_rows
 from .output_head import free_logits_buffer as free_logits_buffer
+from .padding import ALONE as ALONE
+from .padding import EQUAL as EQUAL
+from .padding import PADDED as PADDED
+from .padding import REFUSALS as REFUSALS
+from .padding import SENTENCES as SENTENCES
+from .padding import TOLERANCE as TOLERANCE
+from .padding import build_padding_sample as build_padding_sample
+from .padding import choose_batches as choose_batches
+from .padding import find_switching as find_switching
+from .padding import group_equal as group_equal
+from .padding import restore_attention as restore_attention
 from .pretrained import NOISE as NOISE
 from .pretrained import build_encodings as build_encodings
 from .pretrained import build_info as build_info

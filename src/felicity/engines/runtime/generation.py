@@ -18,6 +18,7 @@ from felicity.core.ids import fingerprint
 from felicity.core.schemas import CONTINUATIONS
 from felicity.engines.runtime.decoding import can_drop_rows, continue_rows
 from felicity.engines.runtime.masking import plan_rows
+from felicity.engines.runtime.padding import find_switching, restore_attention
 
 # Tokens of prompts and continuations per batch.
 BATCH_TOKENS = 8192
@@ -46,17 +47,21 @@ def generate_texts(
     *,
     sampling: Sampling,
     continues: bool,
+    alone: bool = False,
 ) -> pl.DataFrame:
     """Rows of CONTINUATIONS; `rows` are the prompts' tokens.
 
     With `continues` the output follows the prompt; otherwise it answers the prompt (an encoder-decoder).
+    alone: one prompt at a time, for models whose numbers depend on the batch.
     """
     asked = [(i, sample) for i in range(len(prompts)) for sample in range(sampling.samples)]
     lengths = np.array([len(rows[i]) for i, _ in asked])
     found: list[tuple[Any, ...]] = [()] * len(asked)
     drops = continues and sampling.beams == 1 and can_drop_rows(model)
     budget = BATCH_TOKENS // sampling.beams
-    for batch in plan_rows(lengths + sampling.tokens, budget=budget, most=ROWS):
+    switching = find_switching(model)
+    for batch in plan_rows(lengths + sampling.tokens, budget=budget, most=1 if alone else ROWS):
+        restore_attention(switching)
         part = [asked[place] for place in batch]
         streams = [stream_for(sampling.seed, prompts[i], sample) for i, sample in part]
         texts = [rows[i] for i, _ in part]

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from felicity.engines.runtime.padding import ALONE, EQUAL, PADDED, group_equal
 from felicity.engines.runtime.token_scores import TokenScorer, widen
 
 # Tokens per batch with padding, and logits in memory. On a CPU larger batches are no faster, since the
@@ -34,6 +35,23 @@ class MaskedCopies:
     def __len__(self) -> int:
         return len(self.sequence)
 
+    def take(self, places: np.ndarray) -> "MaskedCopies":
+        """Some of the inputs."""
+        columns = (self.sequence, self.begin, self.end, self.length, self.target)
+        return MaskedCopies(*(column[places] for column in columns))
+
+    @classmethod
+    def join(cls, parts: Sequence["MaskedCopies"], sequences: Sequence[int]) -> "MaskedCopies":
+        """Inputs of single sequences in one, with the number of each sequence."""
+        numbers = [np.full(len(part), number) for part, number in zip(parts, sequences, strict=True)]
+        return cls(
+            np.concatenate(numbers),
+            np.concatenate([part.begin for part in parts]),
+            np.concatenate([part.end for part in parts]),
+            np.concatenate([part.length for part in parts]),
+            np.concatenate([part.target for part in parts]),
+        )
+
 
 class Predictor(Protocol):
     """Logits over the vocabulary at the first masked token of each row, as a tensor."""
@@ -45,13 +63,17 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True)
 class MaskedScorer:
-    """A model that predicts masked tokens, with the ids of its mask and padding tokens."""
+    """A model that predicts masked tokens, with the ids of its mask and padding tokens.
+
+    batches: which inputs share a forward pass.
+    """
 
     predictor: Predictor
     mask_id: int
     pad_id: int
     vocabulary: int
     batch_tokens: int = MASKED_BATCH_TOKENS
+    batches: str = PADDED
 
     def score(self, sequences: Sequence[np.ndarray], copies: MaskedCopies, scorer: TokenScorer) -> np.ndarray:
         """Records of the targets: log p(target | the tokens that are not masked), and extras."""
@@ -65,13 +87,20 @@ class MaskedScorer:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
         """Batch by batch: the copies predicted, the row of logits of each (ascending), and the logits."""
         first, row_of = self._merge(sequences, copies)
-        most = max(1, LOGITS // self.vocabulary)
-        for batch in plan_rows(copies.length[first], budget=self.batch_tokens, most=most):
+        for batch in self._plan(copies.length[first]):
             place = np.full(len(first), -1)
             place[batch] = np.arange(len(batch))
             members = np.flatnonzero(place[row_of] >= 0)
             members = members[np.argsort(place[row_of[members]], kind="stable")]
             yield members, place[row_of[members]], self._forward(sequences, copies, first[batch])
+
+    def _plan(self, lengths: np.ndarray) -> Iterator[np.ndarray]:
+        """Inputs of these lengths in batches."""
+        most = 1 if self.batches == ALONE else max(1, LOGITS // self.vocabulary)
+        alike = group_equal([(size,) for size in lengths.tolist()]) if self.batches == EQUAL else None
+        for group in alike or [np.arange(len(lengths))]:
+            for batch in plan_rows(lengths[group], budget=self.batch_tokens, most=most):
+                yield group[batch]
 
     def _merge(self, sequences: Sequence[np.ndarray], copies: MaskedCopies) -> tuple[np.ndarray, np.ndarray]:
         """The first of each set of equal inputs, and for every copy which of these it equals."""

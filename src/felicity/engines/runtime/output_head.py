@@ -24,7 +24,7 @@ _BUFFERS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 TOLERANCE = {"torch.float32": 1e-3}
 HALF_TOLERANCE = 0.5
 # What a model raises if it needs more than the selected positions.
-REFUSALS = (RuntimeError, IndexError, KeyError, TypeError, ValueError, AttributeError)
+REFUSALS = (RuntimeError, IndexError, KeyError, TypeError, ValueError, AttributeError, AssertionError)
 # The modules right after attention in a last layer, where all that follows works on single positions:
 # of BERT and its relatives, and of DistilBERT.
 AFTER_ATTENTION = ("attention.output", "sa_layer_norm")
@@ -124,8 +124,18 @@ class PositionSelector:
             return whole
         if self.site is None:
             return logits()[rows, places]
-        with self._selecting(rows, places):
-            return logits()[0]
+        try:
+            with self._selecting(rows, places):
+                selected = logits()[0]
+        except REFUSALS:
+            selected = ()
+        if len(selected) == len(rows):
+            return selected
+        # A model that cuts its output to the length of its input, or cuts off padding of its own, cuts off
+        # selected positions if there are more of them.
+        self.release()
+        self.site = None
+        return logits()[rows, places]
 
     def release(self) -> None:
         """Remove the hook from the model."""

@@ -1,7 +1,7 @@
 """Encoder-decoders such as T5 and BART: log p(token | source, the tokens before it)."""
 
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -12,15 +12,19 @@ import polars as pl
 
 from felicity.core.engine import NO_EXTRAS, EngineInfo, Sampling, TokenExtras
 from felicity.core.errors import NotPossible
+from felicity.core.memo import versions
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.runtime import (
+    PADDED,
     UNIT_TOKENS,
     Compute,
     TokenScorer,
     build_encodings,
     build_info,
+    build_padding_sample,
     build_tokens,
+    choose_batches,
     find_window,
     generate_texts,
     load_tokenizer,
@@ -31,7 +35,14 @@ from felicity.engines.runtime import (
     split_units,
 )
 from felicity.engines.seq2seq.fill import fill_gaps, score_gaps
-from felicity.engines.seq2seq.forward import Layout, Seq2SeqPredictor, Sources, build_jobs, encode_sources
+from felicity.engines.seq2seq.forward import (
+    Job,
+    Layout,
+    Seq2SeqPredictor,
+    Sources,
+    build_jobs,
+    encode_sources,
+)
 from felicity.engines.sources import (
     ModelDescription,
     ModelSource,
@@ -44,6 +55,8 @@ from felicity.engines.tokenizing import Encoded, Encoder, find_word_begins, mark
 
 HEAD = "lm_head.weight"
 CHUNK = 1024
+# Of these, earlier versions stored numbers that depended on the batch.
+BATCH_DEPENDENT = ("bigbird_pegasus", "fsmt")
 
 
 def find_start(folder: Path, *, name: str) -> int:
@@ -142,11 +155,42 @@ class Seq2SeqEngine:
     @cached_property
     def predictor(self) -> Seq2SeqPredictor:
         """The model with its padding token; loads it."""
-        return Seq2SeqPredictor(self.model, pad=self._tokenizer.pad_token_id or 0)
+        predictor = Seq2SeqPredictor(self.model, pad=self._tokenizer.pad_token_id or 0)
+        key = {
+            "key": self._info.key,
+            "device": [self._compute.device, self._compute.device_map],
+            "versions": versions("torch", "transformers", "felicity"),
+        }
+        score = self._score_sample(predictor)
+        predictor.batches = choose_batches(
+            score, self.model, name=self._source.name, dtype=self._compute.dtype, key=key
+        )
+        return predictor
+
+    def _score_sample(self, predictor: Seq2SeqPredictor) -> Callable[[str], np.ndarray]:
+        """Scores a few texts, batched in the way that is asked for."""
+        encoded, sources = self._encode(build_padding_sample())
+        over = self._count(encoded, sources)["n_over"].to_numpy()
+        jobs = []
+        for place in np.flatnonzero(over == 0).tolist():
+            parts = self._build_jobs(encoded, sources, range(place, place + 1))
+            jobs += [parts[0], *parts[1:][-1:]]
+
+        def score(batches: str) -> np.ndarray:
+            predictor.batches = batches
+            return np.concatenate([found["logprob"] for found in predictor.score(jobs, TokenScorer())])
+
+        return score
+
+    @property
+    def info(self) -> EngineInfo:
+        """What the model is and its settings; once it is loaded, also how its texts are batched."""
+        if "predictor" not in self.__dict__:
+            return self._info
+        return replace(self._info, notes=self._info.notes | {"batches": self.predictor.batches})
 
     @cached_property
-    def info(self) -> EngineInfo:
-        """What the model is and its settings, without its weights."""
+    def _info(self) -> EngineInfo:
         return build_info(
             self._source,
             self._description,
@@ -162,6 +206,8 @@ class Seq2SeqEngine:
                 "generate",
             ),
             dtype=self._compute.dtype,
+            # Earlier versions stored numbers that depended on the batch.
+            scoring=2 if self._description.model_type in BATCH_DEPENDENT else 1,
         )
 
     def refuse_changed(self) -> None:
@@ -217,7 +263,10 @@ class Seq2SeqEngine:
         rows = self._tokenizer(texts, verbose=False)["input_ids"]
         refuse_long_prompts(rows, limits=[0] * len(rows), window=self.info.window, name=self._source.name)
         refuse_long_prompts([[0]], limits=[sampling.tokens], window=self.info.window, name=self._source.name)
-        return generate_texts(self.model, self._tokenizer, prompts, rows, sampling=sampling, continues=False)
+        alone = self.predictor.batches != PADDED
+        return generate_texts(
+            self.model, self._tokenizer, prompts, rows, sampling=sampling, continues=False, alone=alone
+        )
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -245,9 +294,12 @@ class Seq2SeqEngine:
         )
 
     def _score(self, encoded: Encoded, sources: Sources, unit: range, scorer: TokenScorer) -> pl.DataFrame:
-        method = self.encoder.policy.seq2seq
-        jobs = list(build_jobs(encoded, unit, method=method, layout=self.layout, sources=sources.ids))
+        jobs = self._build_jobs(encoded, sources, unit)
         # The tokens of a text are scored in order, job by job.
         records = np.concatenate(self.predictor.score(jobs, scorer))
         refuse_nonfinite(records["logprob"], name=self._source.name)
         return build_tokens(encoded, np.array(unit), records, self._tokenizer)
+
+    def _build_jobs(self, encoded: Encoded, sources: Sources, unit: range) -> list[Job]:
+        method = self.encoder.policy.seq2seq
+        return list(build_jobs(encoded, unit, method=method, layout=self.layout, sources=sources.ids))

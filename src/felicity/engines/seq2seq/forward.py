@@ -9,7 +9,17 @@ import polars as pl
 
 from felicity.core.errors import NotPossible
 from felicity.engines.masked import find_word_ends
-from felicity.engines.runtime import LOGITS, PositionSelector, TokenScorer, normalize
+from felicity.engines.runtime import (
+    ALONE,
+    LOGITS,
+    PADDED,
+    PositionSelector,
+    TokenScorer,
+    find_switching,
+    group_equal,
+    normalize,
+    restore_attention,
+)
 from felicity.engines.runtime import MASKED_BATCH_TOKENS as BATCH_TOKENS
 from felicity.engines.tokenizing import Encoded, Encoder, split_sentences
 
@@ -127,11 +137,13 @@ def _fill_words(encoded: Encoded, own: np.ndarray, ids: np.ndarray, layout: Layo
 
 
 class Seq2SeqPredictor:
-    """The log-probabilities of a decoder's tokens."""
+    """The log-probabilities of a decoder's tokens; `batches` says which jobs share a forward pass."""
 
     def __init__(self, model: Any, *, pad: int) -> None:
+        self.batches = PADDED
         self._model = model
         self._pad = pad
+        self._switching = find_switching(model)
         self.selector = PositionSelector(model.get_decoder())
 
     def score(self, jobs: Sequence[Job], scorer: TokenScorer) -> list[np.ndarray]:
@@ -157,6 +169,17 @@ class Seq2SeqPredictor:
 
     def _plan(self, jobs: Sequence[Job]) -> list[list[int]]:
         """Jobs, longest first, in batches of bounded tokens and logits."""
+        if self.batches == PADDED:
+            return self._plan_padded(jobs)
+        if self.batches == ALONE:
+            return [[place] for place in range(len(jobs))]
+        batches = []
+        for group in group_equal([(len(job.source), len(job.decoder), job.begin) for job in jobs]):
+            planned = self._plan_padded([jobs[place] for place in group])
+            batches += [group[batch].tolist() for batch in planned]
+        return batches
+
+    def _plan_padded(self, jobs: Sequence[Job]) -> list[list[int]]:
         most = max(1, LOGITS // self._model.config.get_text_config().vocab_size)
         size = np.array([len(job.source) + len(job.decoder) for job in jobs])
         order = np.argsort(-size, kind="stable")
@@ -183,6 +206,7 @@ class Seq2SeqPredictor:
         places = np.concatenate(wanted)
         with torch.inference_mode():
             ids, seen = self._pad_rows(sources)
+            restore_attention(self._switching)
             states = self._model.get_encoder()(input_ids=ids, attention_mask=seen)[0]
             inputs = {
                 "encoder_outputs": (states[row],),

@@ -28,7 +28,8 @@ class ModelDescription:
     """A model at a glance; `window` is None if the configuration sets no limit.
 
     parameters: their number, tied ones counted once. dtype: that of most parameters.
-    size: bytes of the weight files.
+    size: bytes of the weight files. causal: what the configuration says, if it does; some architectures are
+    used for models of both kinds.
     """
 
     architecture: str
@@ -38,6 +39,7 @@ class ModelDescription:
     vocabulary: int | None
     dtype: str
     size: int
+    causal: bool | None = None
 
 
 def describe_model(folder: Path) -> ModelDescription:
@@ -58,6 +60,7 @@ def describe_model(folder: Path) -> ModelDescription:
         vocabulary=_first_positive(settings, ("vocab_size",)),
         dtype=counts.most_common(1)[0][0] if counts else "unknown",
         size=sum(file.stat().st_size for file in files),
+        causal=causal if isinstance(causal := config.get("causal"), bool) else None,
     )
 
 
