@@ -12,6 +12,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from felicity.cli import rate_people
 from felicity.humans import Study, erasure, load_keys, sign_platform_id
 from felicity.humans.tables import answers, raters, slots
 from felicity.humans.visits import Page, read_page
@@ -270,6 +271,26 @@ def test_forgetting_while_people_arrive_leaves_no_id(tmp_path: Path, cli: Cli) -
             assert not (folder / "platform-ids.csv").exists()
             assert all(row.key_hash is None for row in site.store.rows(raters))
             assert files_with(folder, ["planted"]) == []
+
+
+def test_forgetting_while_another_program_reads_deletes_the_ids_and_can_be_repeated(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rate_people, "ERASE_PATIENCE", 0.2)
+    with open_site(make_study(tmp_path, more=PROLIFIC)) as site:
+        Visitor(site).consent("/?PROLIFIC_PID=planted")
+        hashes = [row.key_hash for row in site.store.rows(raters)]
+    reader = sa.create_engine(f"sqlite:///{tmp_path / 'answers.sqlite'}")
+    with reader.connect() as connection:
+        connection.exec_driver_sql("BEGIN")
+        connection.exec_driver_sql("SELECT * FROM raters").all()
+        said = cli("rate", "forget", tmp_path, "--platform-ids")
+        assert said.code == 2
+        assert "still in the log of the database" in said.err
+        assert files_with(tmp_path, ["planted"]) == []
+    reader.dispose()
+    assert cli("rate", "forget", tmp_path, "--platform-ids").code == 0
+    assert files_with(tmp_path, hashes) == []
 
 
 @pytest.fixture

@@ -118,8 +118,8 @@ class Database:
         while not self._empty_log():
             if time.monotonic() >= deadline:
                 raise StorageFailed(
-                    "Another program is reading the database and keeps its old state in the log; try again "
-                    "when it is done."
+                    "What was deleted is still in the log of the database, because another program is "
+                    "reading it; try again when that is done."
                 )
             time.sleep(CHECKPOINT_MS / 1000)
 

@@ -65,7 +65,7 @@ class Eraser:
                 self.store.erase(patience=patience)
         except FelicityError as error:
             if not self._told:
-                log.warning("What was withdrawn is deleted, but may still be in a file: %s", error)
+                log.warning("Withdrawn answers are deleted, but may still be in a file. %s", error)
             self._told = True
             return False
         self._told = False
