@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from felicity.core.policy import Policy
-from felicity.run.evaluate import evaluate
+from felicity.run.evaluate import evaluate, read_run
 from felicity.run.model import open_model
 from tests.conftest import Answer
 
@@ -62,7 +62,88 @@ def test_compare_counts_the_items_the_runs_differ_on(cli: Cli, runs: tuple[Path,
 
 def test_compare_takes_suites_as_wholes_unless_told_otherwise(cli: Cli, runs: tuple[Path, Path]) -> None:
     row = json.loads(cli("compare", *runs, "--json").out)[0]
-    assert (row["clusters"], row["test"]) == (4, "permutation")
+    assert (row["clusters"], row["test"], row["over"]) == (4, "score", "suites")
+    row = json.loads(cli("compare", *runs, "--items", "--json").out)[0]
+    assert (row["clusters"], row["over"]) == (4, "items")
+
+
+# Right answers of two models to the same items, by phenomenon and suite: none, one and three suites, of few
+# items; suites that agree perfectly, that contradict each other, and models that agree on every item.
+FEW = {
+    ("even", "a"): ([1, 1, 1, 0, 0, 0, 0, 0, 0, 0], [0] * 10),
+    ("even", "b"): ([1, 1, 1, 0, 0, 0, 0, 0, 0, 0], [0] * 10),
+    ("torn", "c"): ([1, 1, 1, 1, 1], [0] * 5),
+    ("torn", "d"): ([0, 0, 0, 0, 1], [1, 0, 0, 0, 0]),
+    ("same", "e"): ([1, 0, 1, 0], [1, 0, 1, 0]),
+    ("same", "f"): ([1, 1, 1, 0], [1, 1, 1, 0]),
+    ("lone", "g"): ([1, 1, 1, 1, 1, 0], [0, 0, 0, 1, 0, 0]),
+    ("torn", "h"): ([1, 0, 1], [0, 0, 0]),
+}
+
+
+@pytest.fixture
+def few_suites(cli: Cli, tmp_path: Path) -> list[Path]:
+    """Two runs whose answers are those of FEW, replayed from scores."""
+    folders = []
+    for side in (0, 1):
+        rows = ["item,suite,phenomenon,condition,value"]
+        for (phenomenon, suite), answers in FEW.items():
+            for number, passed in enumerate(answers[side]):
+                item = f"{suite}/{number},{suite},{phenomenon}"
+                rows += [f"{item},good,{passed}", f"{item},bad,0.5"]
+        table = tmp_path / f"model{side}.csv"
+        table.write_text("\n".join(rows) + "\n")
+        folders.append(tmp_path / f"run{side}")
+        assert cli("replay", table, "-o", folders[-1], "--no-report").code == 0
+    return folders
+
+
+def test_few_suites_have_intervals_that_are_possible_and_agree_with_their_p(
+    cli: Cli, few_suites: list[Path]
+) -> None:
+    rows = json.loads(cli("compare", *few_suites, "--by", "phenomenon", "--json").out)
+    assert {row["group"]: (row["clusters"], row["over"]) for row in rows} == {
+        "even": (2, "suites"),
+        "torn": (3, "suites"),
+        "same": (2, "suites"),
+        "lone": (1, "items"),
+    }
+    for row in rows:
+        assert -1 <= row["low"] < row["high"] <= 1, row
+        assert (row["low"] > 0 or row["high"] < 0) == (row["p"] < 0.05), row
+    said = cli("compare", *few_suites, "--by", "phenomenon").out
+    assert {"suites", "over", "least", "p"} <= set(said.splitlines()[1].split())
+    assert "over items where there is one suite, and then not about others" in said
+    flipped = cli("compare", *few_suites, "--by", "phenomenon", "--test", "permutation").out
+    # Two suites allow no p below 2 / 2^2 and three none below 2 / 2^3; six items allow 2 / 2^6, and by Holm 4
+    # times that.
+    assert "4 of 4 comparisons cannot reach p < 0.05 after Holm's adjustment" in flipped
+
+
+def test_accuracies_of_few_suites_say_over_what_they_are(cli: Cli, few_suites: list[Path]) -> None:
+    estimates = read_run(few_suites[0]).accuracy("phenomenon")
+    for row in estimates.to_dicts():
+        assert 0 <= row["low"] < row["accuracy"] < row["high"] <= 1, row
+        assert row["interval"] == ("Wilson over items" if row["suites"] == 1 else "Wilson over suites")
+
+
+def test_run_takes_items_or_suites_as_independent(cli: Cli, tiny_model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    rows = [f"s{i % 4},The cats {i} annoy Tim.,The cats {i} annoys Tim." for i in range(12)]
+    path.write_text("suite,good,bad\n" + "\n".join(rows) + "\n")
+    for option, over in (((), "suites"), (("--suites",), "suites"), (("--items",), "items")):
+        answer = cli("run", path, "-m", tiny_model, "-o", tmp_path / "run", "--no-report", "-q", *option)
+        assert answer.code == 0, answer.err
+        (row,) = read_run(tmp_path / "run").accuracy().to_dicts()
+        assert row["interval"] == f"Wilson over {over}"
+        assert f"4 suites; interval over {over}" in answer.out
+
+
+def test_mcnemars_exact_test_of_several_suites_is_refused(cli: Cli, runs: tuple[Path, Path]) -> None:
+    answer = cli("compare", *runs, "--test", "exact")
+    assert answer.code == 2
+    assert "takes items as independent, but these come from 4 suites" in answer.err
+    assert "--items" in answer.err
 
 
 def test_compare_says_it_in_words_and_draws_it(cli: Cli, runs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -109,16 +190,45 @@ def test_fit_on_a_run_takes_its_judgements(cli: Cli, runs: tuple[Path, Path], tm
 def test_power_of_assumed_shares_is_the_published_one(cli: Cli) -> None:
     # Shivagunde et al. (2023), ROLE-1500, as published: 165 and 121 of 1500 items, power .722.
     told = json.loads(
-        cli("power", "--only-first", 165 / 1500, "--only-second", 121 / 1500, "-n", 1500, "--json").out
+        cli(
+            "power",
+            "--only-first",
+            165 / 1500,
+            "--only-second",
+            121 / 1500,
+            "-n",
+            1500,
+            "--test",
+            "exact",
+            "--json",
+        ).out
     )
     assert told["power"] == pytest.approx(0.722, abs=5e-4)
     assert told["items_needed"] > 1500
     assert told["curve"][0]["n"] < told["curve"][-1]["n"]
 
 
+def test_power_is_that_of_the_test_that_compare_runs(cli: Cli, few_suites: list[Path]) -> None:
+    compared = json.loads(cli("compare", *few_suites, "--json").out)[0]
+    told = json.loads(cli("power", *few_suites, "--json").out)
+    assert (told["test"], told["suites"], told["n"]) == (
+        compared["test"],
+        compared["clusters"],
+        compared["n"],
+    )
+    assert told["suites_needed"] > 8
+    assert told["between"] > 0.1
+    said = cli("power", *few_suites).out
+    assert "the score test over suites on 47 items of 8 suites" in said
+    over_items = json.loads(cli("power", *few_suites, "--suites", 1, "--json").out)
+    assert over_items["power"] > told["power"]
+    assert over_items["items_needed"] > 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("power", "--only-first", "0.1", "--only-second", "0.05", "-n", "80", "--suites", "4"), "--between"),
         (("fit", "y ~ x", "absent.csv"), "absent.csv"),
         (("fit", "y ~ x", "{dir}"), "not a run folder"),
         (("compare", "{dir}", "{dir}"), "not a run folder"),

@@ -212,7 +212,7 @@ def estimate(judged: pl.DataFrame) -> pl.DataFrame:
                     level,
                     name,
                     *_spread(part),
-                    "Wilson" if level == "suite" else "bootstrap over suites",
+                    "Wilson over items" if level == "suite" else "Wilson over suites",
                 )
             )
         means = [row[5] for row in rows if row[0] == measure and row[1] == "suite"]

@@ -93,7 +93,7 @@ def test_headline_shows_the_estimate_it_was_given(starter_run: ReportInput) -> N
     )
     text = read(render_report(with_tables(starter_run, estimates=chosen))).text
     assert "61.2% of 600 pairs judged right" in text
-    assert "95% interval 59.9–62.6 (bootstrap over suites)" in text
+    assert "95% interval 59.9–62.6 (Wilson over suites)" in text
     assert "Ties31" in text
     assert "Within noise17" in text
 

@@ -45,7 +45,7 @@ def test_a_suite_is_judged_by_region_surprisals(tiny_model: Path, tmp_path: Path
     )
     levels = run.accuracy(by="prediction")
     assert levels["name"].to_list() == ["agreement/1", "agreement/2"]
-    assert levels["interval"].to_list() == ["Wilson", "Wilson"]
+    assert levels["interval"].to_list() == ["Wilson over items", "Wilson over items"]
     verb = run["regions"].filter(item="agreement/1", condition="match", name="verb")["n_tokens"][0]
     assert verb == len(fe.model(str(tiny_model)).tokens(" annoy")["tokens"][0])
 

@@ -8,8 +8,16 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.bootstrap import bootstrap_difference, bootstrap_mean
-from felicity.stats.compare import adjust_bh, adjust_holm, compare_all, describe_comparison
+from felicity.stats.bootstrap import bootstrap_mean
+from felicity.stats.compare import (
+    adjust_bh,
+    adjust_holm,
+    compare_all,
+    compare_groups,
+    compare_pairs,
+    describe_comparison,
+    describe_test,
+)
 from felicity.stats.paired_tests import (
     Pairs,
     compare_mcnemar,
@@ -77,7 +85,6 @@ def test_mcnemar_leaves_tied_items_out_and_counts_them() -> None:
     assert (row["left_out"], row["p"]) == (2, 1.0)
     # Halves: 1 + 0.5 + 0.5 against 0 + 1 + 1.
     assert row["difference"] == 0.0
-    assert compare_all(runs)["test"].item() == "permutation"
 
 
 def test_what_cannot_be_done_with_ties_is_refused() -> None:
@@ -145,23 +152,16 @@ def test_bootstrap_by_item_has_the_standard_error_of_the_mean() -> None:
     assert interval.low < values.mean() < interval.high
 
 
-def test_bootstrap_by_suite_is_wider_where_suites_differ() -> None:
+def test_suites_that_differ_make_the_interval_wider() -> None:
     rng = np.random.default_rng(2)
     suites = np.repeat(np.arange(20), 30)
     chance = 0.5 + 0.4 * rng.uniform(-1, 1, 20)[suites]
     first = (rng.random(600) < chance).astype(float).tolist()
     left = answers(first, [f"s{i}" for i in suites])
     right = answers([0.0] * 600)
-    by_item = bootstrap_difference(pair_answers(left, right))
-    by_suite = bootstrap_difference(pair_answers(left, right, cluster="suite"))
-    assert by_suite.units == 20
+    by_item = compare_pairs(pair_answers(left, right))
+    by_suite = compare_pairs(pair_answers(left, right, cluster="suite"))
     assert by_suite.high - by_suite.low > 1.5 * (by_item.high - by_item.low)
-
-
-def test_one_suite_cannot_be_drawn_again() -> None:
-    made = pair_answers(answers([1, 0], ["a", "a"]), answers([0, 1]), cluster="suite")
-    with pytest.raises(BadInput, match="two clusters"):
-        bootstrap_difference(made)
 
 
 def test_adjusted_p_values_are_rs() -> None:
@@ -183,26 +183,64 @@ def test_holm_is_never_kinder_than_benjamini_hochberg(p: list[float]) -> None:
 
 def test_all_pairs_of_models() -> None:
     runs = {"a": answers([1] * 12), "b": answers([1] * 6 + [0] * 6), "c": answers([0] * 12)}
-    table = compare_all(runs)
+    table = compare_all(runs, test="exact")
     assert table.select("first", "second").rows() == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert table["p_exact"].to_list() == pytest.approx([2 / 2**6, 2 / 2**12, 2 / 2**6])
+    assert table["p"].to_list() == pytest.approx([2 / 2**6, 2 / 2**12, 2 / 2**6])
     assert table["p_holm"].to_list() == pytest.approx([0.0625, 3 * 2 / 2**12, 0.0625])
-    assert table["test"].unique().to_list() == ["exact"]
     said = describe_comparison(table)
     assert "a: 100.0% of 12 items judged right, b: 50.0%; a difference of 50.00 points" in said
     assert "6 against 0 discordant items, p = .031, Holm-adjusted p = .062): no detectable" in said
 
 
+def test_without_suites_the_test_is_mcnemars_without_correction() -> None:
+    # R: mcnemar.test(matrix(c(0, 3, 9, 0), 2), correct = FALSE)$p.value is 0.08326452.
+    runs = {"a": answers([1] * 9 + [0] * 3), "b": answers([0] * 9 + [1] * 3)}
+    row = compare_all(runs).row(0, named=True)
+    assert (row["test"], row["over"], row["clusters"]) == ("score", "items", None)
+    assert row["p"] == pytest.approx(0.08326452, abs=1e-8)
+    assert row["low"] < 0 < row["high"]
+
+
+SUITES = ["x", "x", "y", "y", "z", "z", "w", "w"]
+
+
 def test_clusters_are_respected_by_default() -> None:
-    runs = {
-        "a": answers([1] * 8, ["x", "x", "y", "y", "z", "z", "w", "w"]),
-        "b": answers([0] * 8, ["x"] * 8),
-    }
+    runs = {"a": answers([1, 1, 1, 1, 1, 1, 0, 0], SUITES), "b": answers([0] * 8, SUITES)}
     row = compare_all(runs, cluster="suite").row(0, named=True)
-    assert (row["test"], row["clusters"], row["p"]) == ("permutation", 4, 2 / 2**4)
-    assert "over 4 clusters (permutation test, p = .125)" in describe_comparison(
-        compare_all(runs, cluster="suite")
-    )
+    # Differences of 1, 1, 1, 0: mean .75, V = .75/12; an answer's variance is .75 - .75^2, and .75 under no
+    # difference. T^2 = .75^2 / .75 * (.1875 / .0625) = 2.25; R: 2 * pt(-1.5, 3) is 0.2306, but four
+    # suites as single answers have 2 * pnorm(-sqrt(3)), which is 0.0833.
+    assert (row["test"], row["clusters"], row["over"]) == ("score", 4, "suites")
+    assert row["p"] == pytest.approx(0.0832645, abs=1e-6)
+    assert "over 4 suites (score test, p = .083)" in describe_comparison(compare_all(runs, cluster="suite"))
+    items = compare_all(runs, cluster="suite", items=True).row(0, named=True)
+    assert (items["over"], items["clusters"]) == ("items", 4)
+    assert items["p"] == pytest.approx(0.0143059, abs=1e-6)  # R: 2 * pnorm(-sqrt(6))
+
+
+def test_a_permutation_of_few_suites_says_what_it_cannot_show() -> None:
+    runs = {"a": answers([1] * 8, SUITES), "b": answers([0] * 8, SUITES)}
+    table = compare_all(runs, cluster="suite", test="permutation")
+    row = table.row(0, named=True)
+    assert (row["p"], row["least_p"]) == (2 / 2**4, 2 / 2**4)
+    assert "This comparison cannot reach p < 0.05" in describe_test(table)[-1]
+    assert "cannot reach" not in " ".join(describe_test(compare_all(runs, cluster="suite")))
+
+
+def test_groups_of_one_suite_are_compared_over_items_and_say_so() -> None:
+    frames = {
+        name: answers(values, SUITES).with_columns(group=pl.Series(["p"] * 6 + ["q"] * 2))
+        for name, values in (("a", [1, 0, 1, 1, 1, 0, 1, 1]), ("b", [0] * 8))
+    }
+    table = compare_groups(frames, by="group", cluster="suite")
+    assert table.select("group", "clusters", "over").rows() == [("p", 3, "suites"), ("q", 1, "items")]
+    assert "over items where there is one suite" in " ".join(describe_test(table))
+
+
+def test_mcnemars_exact_test_is_not_for_several_suites() -> None:
+    runs = {"a": answers([1] * 8, SUITES), "b": answers([0] * 8, SUITES)}
+    with pytest.raises(BadInput, match="takes items as independent, but these come from 4 suites"):
+        compare_all(runs, cluster="suite", test="exact")
 
 
 def test_comparisons_that_are_none_are_refused() -> None:

@@ -47,7 +47,7 @@ def test_compare_claims_a_difference_only_if_it_is_significant(rows: list[tuple[
         )
         for place, name in enumerate("abc"[:n])
     }
-    table = compare_all(runs, draws=200)
+    table = compare_all(runs)
     column = "p_holm" if table.height > 1 else "p"
     said = re.split(r"(?<=[.])\s+(?=[abc]: )", describe_comparison(table))
     assert len(said) == table.height

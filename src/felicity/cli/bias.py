@@ -47,7 +47,7 @@ def bias(
         ),
     ] = None,
     sample: Annotated[int | None, typer.Option(help="Use only this many items per suite.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample and the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
     *,
     data: DataOptions,
     scoring: PolicyOptions,
@@ -155,7 +155,7 @@ def _as_json(study: "BiasStudy", written: list[Path]) -> dict[str, Any]:
 
 
 def _print_splits(study: "BiasStudy") -> None:
-    from felicity.studies.bias import EVERYTHING, SPLITS, write_legend
+    from felicity.studies.bias import EVERYTHING, INTERVALS, SPLITS, write_legend
 
     rows = []
     whole = study.splits.filter(suite=EVERYTHING)
@@ -169,7 +169,8 @@ def _print_splits(study: "BiasStudy") -> None:
             row |= dict.fromkeys(SPLITS, "")
         rows.append(row)
     print_rows(rows, right=tuple(f"n {split}" for split in SPLITS) + SPLITS)
-    out.print(f"{write_legend(study.headline)} {study.policies}".strip(), soft_wrap=True, markup=False)
+    said = f"{write_legend(study.headline)} {INTERVALS} {study.policies}".strip()
+    out.print(said, soft_wrap=True, markup=False)
     uneven = study.splits.filter((study.splits["split"] != SPLITS[0]) & (study.splits["n"] > 0))
     suites = uneven.filter(uneven["suite"] != EVERYTHING)["suite"].n_unique()
     of = study.splits.filter(study.splits["suite"] != EVERYTHING)["suite"].n_unique()
@@ -179,4 +180,5 @@ def _print_splits(study: "BiasStudy") -> None:
 def _accuracy(cell: dict[str, Any]) -> str:
     if cell["accuracy"] is None:
         return "N/A"
-    return f"{100 * cell['accuracy']:.1f} ({100 * cell['low']:.1f} to {100 * cell['high']:.1f})"
+    interval = f"{100 * cell['low']:.1f} to {100 * cell['high']:.1f}"
+    return f"{100 * cell['accuracy']:.1f} ({interval}; suites {cell['suites']})"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicity.cli.options import Json
+from felicity.cli.options import Json, OverItems
 from felicity.cli.terminal import err, out, print_json, print_rows
 from felicity.core.contrasts import ACCURACY
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from felicity.run import Answers
 
-NUMBERS = ("n", "difference", "interval", "p", "Holm", "BH")
+NUMBERS = ("n", "suites", "difference", "95% interval", "p", "Holm", "BH", "least p")
 INTERVALS = "95% intervals"
 TIES = {"half": "count half", "wrong": "count as wrong", "drop": "are left out"}
 
@@ -34,12 +34,14 @@ def compare(
         str | None, typer.Option(help="Compare within each phenomenon, suite, or other column, such as kind.")
     ] = None,
     test: Annotated[
-        str | None,
-        typer.Option(help="exact, mid or permutation.  [default: permutation if there are suites or ties]"),
-    ] = None,
+        str,
+        typer.Option(
+            help="score; exact or mid (McNemar's, with --items); or permutation of suites or items."
+        ),
+    ] = "score",
     ties: Annotated[str, typer.Option(help="Count a tie as half, as wrong, or drop the item.")] = "half",
-    items: Annotated[bool, typer.Option("--items", help="Treat items, not suites, as independent.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of bootstrap and permutations.")] = 0,
+    items: OverItems = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of permutations that are too many to count.")] = 0,
     figure: Annotated[Path | None, typer.Option(help="Draw the differences to a .svg or .png file.")] = None,
     page: Annotated[Path | None, typer.Option(help="Write the comparison as an HTML page.")] = None,
     json: Json = False,
@@ -47,9 +49,11 @@ def compare(
     """Test the accuracies of two or more runs against each other, item by item.
 
     Every pair of runs is compared on its shared items, by a measure that all of them have; the stimuli
-    must be the same. p-values are adjusted over all tests (Holm; Benjamini and Hochberg). By default whole
-    suites are resampled and permuted. If one run is given, its measures are compared with each other (in a
-    replayed run these are the models).
+    must be the same. Interval and p belong together: the interval excludes 0 exactly where p is below .05.
+    They take suites as independent, or items if there is one suite or with --items (McNemar's test). p-values
+    are adjusted over all tests (Holm; Benjamini and Hochberg); `least p` is the smallest that so many items
+    or suites allow. If one run is given, its measures are compared with each other (in a replayed run these
+    are the models).
 
     \b
     Examples:
@@ -58,7 +62,7 @@ def compare(
       felicity compare runs/a runs/b runs/c --test exact --items --json
     """
     from felicity.run import read_answers
-    from felicity.stats import describe_comparison
+    from felicity.stats import describe_comparison, describe_test
 
     answers = read_answers(runs, measure=measure)
     table = compare_answers(answers, by=by, ties=ties, test=test, items=items, seed=seed)
@@ -77,6 +81,7 @@ def compare(
         return
     out.print(describe_basis(answers, table, ties), soft_wrap=True, markup=False)
     print_rows([_shown(row) for row in table.to_dicts()], right=NUMBERS)
+    out.print("\n" + " ".join(describe_test(table)), soft_wrap=True, markup=False)
     if by is None:
         words = describe_comparison(table, passed=answers.headline.passed)
         out.print("\n" + words, soft_wrap=True, markup=False)
@@ -85,16 +90,17 @@ def compare(
 
 
 def compare_answers(
-    answers: "Answers", *, by: str | None, ties: str, test: str | None, items: bool, seed: int
+    answers: "Answers", *, by: str | None, ties: str, test: str, items: bool, seed: int
 ) -> "pl.DataFrame":
     """Every pair, over all items or within each group."""
     from felicity.stats import compare_all, compare_groups
 
-    clustered = not items and all(frame["suite"].n_unique() > 1 for frame in answers.frames.values())
-    options: dict[str, Any] = {"ties": ties, "test": test, "seed": seed}
-    if by is None:
-        return compare_all(answers.frames, cluster="suite" if clustered else None, **options)
-    return compare_groups(answers.frames, by=by, cluster="suite" if not items else None, **options)
+    options: dict[str, Any] = {"cluster": "suite", "items": items, "ties": ties, "test": test, "seed": seed}
+    return (
+        compare_all(answers.frames, **options)
+        if by is None
+        else compare_groups(answers.frames, by=by, **options)
+    )
 
 
 def describe_basis(answers: "Answers", table: "pl.DataFrame", ties: str) -> str:
@@ -112,11 +118,14 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
         "first": f"{row['first']} {100 * row['accuracy_first']:.1f}",
         "second": f"{row['second']} {100 * row['accuracy_second']:.1f}",
         "n": row["n"],
+        "suites": row["clusters"],
         "difference": f"{100 * row['difference']:+.1f}",
-        "interval": f"{100 * row['low']:+.1f} to {100 * row['high']:+.1f}",
+        "95% interval": f"{100 * row['low']:+.1f} to {100 * row['high']:+.1f}",
         "p": f"{row['p']:.4g}",
         "Holm": f"{row['p_holm']:.4g}",
         "BH": f"{row['p_bh']:.4g}",
+        "over": row["over"],
+        "least p": f"{row['least_p']:.2g}",
     }
 
 
@@ -144,6 +153,7 @@ def _draw(table: "pl.DataFrame", answers: "Answers", figure: Path) -> None:
 def write_page(tables: "Mapping[str, pl.DataFrame]", answers: "Answers", ties: str, page: Path) -> None:
     """Write comparisons as an HTML page, one section per table."""
     from felicity.report import Extra, Figure, write_sections
+    from felicity.stats import describe_test
 
     sections = []
     for title, table in tables.items():
@@ -164,6 +174,7 @@ def write_page(tables: "Mapping[str, pl.DataFrame]", answers: "Answers", ties: s
             rows=tuple(tuple(str(cell) for cell in row.values()) for row in rows),
             names=3 if "group" in rows[0] else 2,
             figures=(figure,),
+            notes=tuple(describe_test(table)),
         )
         sections.append(section)
     write_sections(sections, page, eyebrow="felicity compare", title="Paired comparisons")

@@ -95,7 +95,7 @@ def context(
     sample: Annotated[int | None, typer.Option(help="Use only this many items per suite.")] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Seed of the sample, the contexts and the bootstrap.  [default: 0]"),
+        typer.Option(help="Seed of the sample and the contexts.  [default: 0]"),
     ] = None,
     conditions: Annotated[
         Path | None,

@@ -27,6 +27,13 @@ ModelNames = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print neither progress nor advice.")]
+OverItems = Annotated[
+    bool,
+    typer.Option(
+        "--items/--suites",
+        help="Intervals (and p) over items, or over suites: about further items of these suites, or suites.",
+    ),
+]
 Unit = Annotated[str, typer.Option(help="Print nats or bits.")]
 Bos = Annotated[
     str | None,

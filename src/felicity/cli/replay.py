@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from felicity.cli.options import Json
-from felicity.cli.terminal import err, out, print_accuracy, print_json
+from felicity.cli.terminal import describe_units, err, out, print_accuracy, print_json
 
 
 def replay(
@@ -23,7 +23,6 @@ def replay(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Run folder.  [default: runs/SOURCE-replayed]")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
     json: Json = False,
 ) -> None:
@@ -47,10 +46,10 @@ def replay(
     from felicity.studies.replay import leave_out as drop
     from felicity.studies.replay import replay_file, write_replay
 
-    replayed = drop(replay_file(source, dataset=dataset, good=good, seed=seed), leave_out or [])
+    replayed = drop(replay_file(source, dataset=dataset, good=good), leave_out or [])
     name = source.resolve().name.split(".")[0]
     folder = output or Path("runs") / f"{name}-replayed"
-    done = write_replay(replayed, source, folder, seed=seed)
+    done = write_replay(replayed, source, folder)
     page = report_run(done, folder) if report else None
     if json:
         told = {"folder": str(folder), "report": str(page) if page else None, "form": replayed.form}
@@ -67,6 +66,7 @@ def replay(
             row = done["estimates"].filter(level=shown, measure=measure).row(0, named=True)
             out.print(
                 f"Accuracy {meaning}: [bold]{100 * row['accuracy']:.2f}[/] "
-                f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), n {row['n']:,}"
+                f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), {describe_units(row)}",
+                soft_wrap=True,
             )
     out.print(f"\nRun folder: {folder}" + (f"\nReport: {page}" if page else ""), soft_wrap=True)

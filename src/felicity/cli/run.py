@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from felicity.cli.model_options import DataOptions, LongRunOptions, PolicyOptions, takes_groups
-from felicity.cli.options import Affirmative, Json, ModelNames, Quiet, RuleName
-from felicity.cli.terminal import err, out, print_accuracy, print_json, print_rows, progress_bar
+from felicity.cli.options import Affirmative, Json, ModelNames, OverItems, Quiet, RuleName
+from felicity.cli.terminal import (
+    describe_units,
+    err,
+    out,
+    print_accuracy,
+    print_json,
+    print_rows,
+    progress_bar,
+)
 from felicity.core.contrasts import ACCURACY
 from felicity.core.errors import BadInput
 from felicity.core.policy import describe_policies
@@ -44,7 +52,8 @@ def run(
         float, typer.Option(min=0, max=1, help="Share of tokens that the unigram table may lack.")
     ] = 0.05,
     sample: Annotated[int | None, typer.Option(help="Use only this many items per suite.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample and the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
+    items: OverItems = False,
     *,
     data: DataOptions,
     scoring: PolicyOptions,
@@ -109,6 +118,7 @@ def run(
                 affirmative=affirmative,
                 sample=sample,
                 seed=seed,
+                units="items" if items else "suites",
                 progress=progress,
                 on_audit=None if silent else print_audit,
                 overwrite=overwrite,
@@ -122,7 +132,9 @@ def run(
             out.print(f"\n[bold]{lm.info.name}[/]" if len(model) > 1 else "")
             _print_summary(done)
             out.print(f"\nRun folder: {folder}" + (f"\nReport: {page}" if page else ""), soft_wrap=True)
-    together = _report_together(folders, output or Path("runs") / name, seed) if len(folders) > 1 else None
+    together = (
+        _report_together(folders, output or Path("runs") / name, items=items) if len(folders) > 1 else None
+    )
     if json:
         print_json(told[0] if together is None else {"runs": told, "report": str(together)})
     elif together is not None:
@@ -137,14 +149,16 @@ def choose_folder(output: Path | None, name: str, model: str, *, several: bool) 
     return output / model if several else output
 
 
-def _report_together(folders: list[Path], place: Path, seed: int) -> Path:
+def _report_together(folders: list[Path], place: Path, *, items: bool) -> Path:
     """One page on all models: paired comparisons over all items and within each phenomenon."""
     from felicity.cli.compare import compare_answers, write_page
     from felicity.run import read_answers
 
     answers = read_answers(folders)
-    whole = compare_answers(answers, by=None, ties="half", test=None, items=False, seed=seed)
-    parts = compare_answers(answers, by="phenomenon", ties="half", test=None, items=False, seed=seed)
+    whole, parts = (
+        compare_answers(answers, by=by, ties="half", test="score", items=items, seed=0)
+        for by in (None, "phenomenon")
+    )
     page = place / "report.html"
     write_page({"Over all items": whole, "By phenomenon": parts}, answers, "half", page)
     return page
@@ -199,7 +213,7 @@ def _print_summary(done: "Run") -> None:
             row = done["estimates"].filter(level=level, measure=measure).row(0, named=True)
             out.print(
                 f"{headline.name} {meaning}: [bold]{100 * row['accuracy']:.1f}[/] "
-                f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), n {row['n']:,}, "
+                f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), {describe_units(row)}; "
                 f"{row['ties']:,} ties, {row['unstable']:,} within numerical noise",
                 soft_wrap=True,
             )

@@ -71,13 +71,27 @@ def print_accuracy(estimates: "pl.DataFrame", level: str, *, measure: str, score
         {
             level: row["name"],
             "n": row["n"],
+            "suites": row["suites"],
             score: f"{100 * row['accuracy']:.1f}",
             "95% interval": f"{100 * row['low']:.1f} to {100 * row['high']:.1f}",
+            "over": _units(row),
             "ties": row["ties"],
         }
         for row in part.iter_rows(named=True)
     ]
-    print_rows(rows, right=("n", score, "95% interval", "ties"))
+    print_rows(rows, right=("n", "suites", score, "95% interval", "ties"))
+
+
+def describe_units(row: dict[str, Any]) -> str:
+    """How many items and suites an estimate is of, and which of them its interval is over."""
+    if row["suites"] == 1:
+        return f"{row['n']:,} items of one suite; interval over items, which says nothing about other suites"
+    return f"{row['n']:,} items of {row['suites']:,} suites; interval over {_units(row)}"
+
+
+def _units(row: dict[str, Any]) -> str:
+    # Runs of earlier versions have 'Wilson', over items, or 'bootstrap over suites'.
+    return "suites" if row["interval"].endswith("over suites") else "items"
 
 
 @contextmanager

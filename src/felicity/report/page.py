@@ -29,7 +29,6 @@ WORDS = (
     "counted",
     "spaced",
     "unit",
-    "interval_name",
 )
 
 

@@ -9,8 +9,6 @@ MISSING = "–"
 
 # Measures with a unit; for others only the number is shown.
 UNITS = {"lp": "nats", "surprisal_bits": "bits", "mean_lp": "nats per token", "slor": "nats per token"}
-# How `estimates.csv` names its intervals, and how a sentence does.
-INTERVALS = {"Wilson": "Wilson interval", "bootstrap over suites": "bootstrap over suites"}
 
 
 def percent(share: float | None) -> str:
@@ -95,11 +93,6 @@ def spaced(name: str | None) -> str:
 def unit(measure: str) -> str:
     """The unit of a measure's values; empty if it has none."""
     return UNITS.get(measure, "")
-
-
-def interval_name(method: str | None) -> str:
-    """The name of an interval method."""
-    return INTERVALS.get(method or "", method or "")
 
 
 def _missing(value: float | None) -> bool:

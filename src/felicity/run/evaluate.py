@@ -38,7 +38,7 @@ from felicity.run.folder import (
 from felicity.run.model import Model, open_model
 from felicity.run.pipeline import UNSEEN_LIMIT, Plan, carry_out
 from felicity.run.rules import RULES, impossible_rules, prepare_items, refuse_impossible
-from felicity.stats import estimate_accuracy
+from felicity.stats import Units, estimate_accuracy
 
 # Tables that only one rule writes.
 RULE_OF_TABLE = {"correlations": "rating", "fillers": "cloze", "regions": "formula"}
@@ -109,6 +109,7 @@ def evaluate(
     affirmative: str | None = None,
     sample: int | None = None,
     seed: int = 0,
+    units: Units = "suites",
     progress: Progress | None = None,
     on_audit: Callable[[pl.DataFrame], None] | None = None,
     overwrite: bool | None = False,
@@ -122,6 +123,7 @@ def evaluate(
     `rule` is another judging rule of the dataset; `source` is a folder with a copy of it. `unseen` is the
     share of tokens that the unigram table may lack. Without `measures`, those of the rule are computed (`lp`
     for most). `affirmative` is the condition of a cloze file whose targets are looked for, by default all.
+    Intervals are over `units`: suites, or the items of these suites.
 
     >>> import felicity as fe
     >>> run = fe.evaluate("starter", fe.model("smollm2"), sample=1)
@@ -165,6 +167,7 @@ def evaluate(
         seed=seed,
         options={"sample": sample, "unigram": str(unigram) if unigram else None},
     )
+    plan = replace(plan, units=units)
     # The memory of the work is freed before its results are read back.
     if out is not None:
         carry_out(lm, plan, RunFolder(Path(out)), progress=progress, on_audit=on_audit, overwrite=overwrite)
@@ -308,8 +311,7 @@ def read_run(path: str | Path, *, check: bool = True) -> Run:
     tables = {name: folder.read(name) for name in (*TABLES, *present)}
     if not estimated and _belongs_to_study(folder.path):
         # The run of a study is estimated together with the others, in the study's own tables.
-        seed = manifest.get("options", {}).get("seed", 0)
-        tables["estimates"] = estimate_accuracy(tables["judgements"], seed=seed)
+        tables["estimates"] = estimate_accuracy(tables["judgements"])
     elif not estimated:
         folder.read("estimates")
     return Run(manifest, tables, folder.path)

@@ -42,7 +42,7 @@ from felicity.run.steps import (
     read_cloze,
     rescore_close_calls,
 )
-from felicity.stats import estimate_accuracy
+from felicity.stats import Units, estimate_accuracy
 
 # A table of unigram counts that lacks more of a run's tokens than this was counted with another tokenizer.
 UNSEEN_LIMIT = 0.05
@@ -62,7 +62,7 @@ class Plan:
         tokens that the unigram table may lack. also: measures that are scored
         but not judged. boundary: how the tokens of regions are summed, for rules that have regions.
     collect: converts verdicts and scores to the tables that are written.
-    tables: further tables for the folder. estimated: whether accuracies are estimated.
+    tables: further tables for the folder. estimated: whether accuracies are estimated, and over which units.
     score: what the number and the sentences are called, where that is not the rule's.
     """
 
@@ -89,6 +89,7 @@ class Plan:
     estimated: bool = True
     score: Mapping[str, Any] = field(default_factory=dict)
     boundary: str = "auto"
+    units: Units = "suites"
 
     def case(self, measures: tuple[str, ...], noise: Noise, *, boundary: str = PLAIN) -> Case:
         """The input of the rule."""
@@ -177,7 +178,7 @@ def judge_tokens(folder: RunFolder, manifest: dict[str, Any], plan: Plan, case: 
     verdicts = rule.judge(case, scores.filter(pl.col("measure").is_in(case.measures)), read)
     if plan.collect:
         verdicts = plan.collect(verdicts, scores)
-    write_verdicts(folder, verdicts, seed=plan.seed, estimated=plan.estimated)
+    write_verdicts(folder, verdicts, units=plan.units, estimated=plan.estimated)
     folder.finish(manifest)
 
 
@@ -185,13 +186,13 @@ def write_verdicts(
     folder: RunFolder,
     verdicts: Verdicts,
     *,
-    seed: int,
+    units: Units = "suites",
     estimates: pl.DataFrame | None = None,
     estimated: bool = True,
 ) -> None:
     """Write judgements and estimates, and remove tables that another rule may have left.
 
-    estimates: if they are already known.
+    units: what intervals generalize over. estimates: if they are already known.
 
     Raises NotPossible if nothing was judged.
     """
@@ -210,16 +211,18 @@ def write_verdicts(
         else:
             folder.file(name).unlink(missing_ok=True)
     if estimated:
-        folder.write("estimates", estimate_verdicts(verdicts, seed=seed) if estimates is None else estimates)
+        folder.write(
+            "estimates", estimate_verdicts(verdicts, units=units) if estimates is None else estimates
+        )
 
 
-def estimate_verdicts(verdicts: Verdicts, *, seed: int) -> pl.DataFrame:
+def estimate_verdicts(verdicts: Verdicts, *, units: Units = "suites") -> pl.DataFrame:
     """Accuracy overall, by phenomenon, by suite, and of every single prediction."""
-    estimates = estimate_accuracy(verdicts.judgements, seed=seed)
+    estimates = estimate_accuracy(verdicts.judgements, units=units)
     if verdicts.predictions is None:
         return estimates
     by_rule = verdicts.predictions.with_columns(pl.col("rule").alias("phenomenon"))
-    single = estimate_accuracy(by_rule, seed=seed).filter(pl.col("level") == "phenomenon")
+    single = estimate_accuracy(by_rule, units=units).filter(pl.col("level") == "phenomenon")
     return pl.concat([estimates, single.with_columns(pl.lit("prediction").alias("level"))])
 
 

@@ -1,4 +1,4 @@
-"""The bootstrap: clusters drawn again, and intervals of paired differences by item or by suite.
+"""The bootstrap of a mean, by item or by cluster.
 
 The bootstrap gives the standard error; Student's t with one degree of freedom fewer than there are
 independent units gives the critical value, so that few suites make wide intervals.
@@ -12,7 +12,6 @@ from scipy import stats
 
 from felicity.core.errors import BadInput
 from felicity.stats.frames import Codes, Vector
-from felicity.stats.paired_tests import Pairs
 
 DRAWS = 5_000
 CHUNK = 500
@@ -30,25 +29,12 @@ class Interval:
     units: int
 
 
-def draw_clusters(count: int, *, seed: int, draws: int = DRAWS) -> Codes:
-    """The clusters of every draw, one row each: the one way in which felicity resamples clusters."""
-    return np.random.default_rng(seed).integers(count, size=(draws, count))
-
-
 @lru_cache(maxsize=8)
 def count_draws(count: int, *, seed: int, draws: int = DRAWS) -> Vector:
     """How often each cluster is in each draw, one row per draw."""
-    chosen = draw_clusters(count, seed=seed, draws=draws)
+    chosen = np.random.default_rng(seed).integers(count, size=(draws, count))
     flat = (np.arange(draws)[:, None] * count + chosen).ravel()
     return np.bincount(flat, minlength=draws * count).reshape(draws, count).astype(np.float64)
-
-
-def bootstrap_difference(pairs: Pairs, *, level: float = 0.95, draws: int = DRAWS, seed: int = 0) -> Interval:
-    """Interval of the difference in accuracy; whole clusters are resampled if there are any.
-
-    Raises BadInput for fewer than two items or clusters.
-    """
-    return bootstrap_mean(pairs.differences, clusters=pairs.clusters, level=level, draws=draws, seed=seed)
 
 
 def bootstrap_mean(

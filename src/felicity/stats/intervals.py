@@ -1,25 +1,26 @@
 """Accuracy with intervals that respect suites.
 
 The items of a suite are variations on one theme, so their answers are dependent. Within a suite the
-interval is Wilson's; above it, whole suites are resampled, since other suites of the same kind are what
-one would like to generalize to.
+interval is Wilson's over its items; above it, the same over suites (`felicity.stats.inference`), since other
+suites of the same kind are what one would like to generalize to.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from scipy import stats
-from scipy.special import stdtrit
 
 from felicity.core.errors import BadInput, UnknownName
 from felicity.core.schemas import ESTIMATES
-from felicity.stats.bootstrap import DRAWS, draw_clusters
 from felicity.stats.frames import Vector, numbers
+from felicity.stats.inference import share_interval, spread_clusters
 from felicity.stats.paired_tests import Ties
 
-Z_95 = 1.959963984540054
-UPPER_TAIL = 0.975
+# What is taken as independent, and generalized over.
+Units = Literal["suites", "items"]
+UNITS: tuple[Units, ...] = ("suites", "items")
 
 
 def clopper_pearson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float]:
@@ -61,79 +62,77 @@ def proportion_right(
     return pl.DataFrame([row])
 
 
-def wilson_interval(successes: float, n: int, *, z: float = Z_95) -> tuple[float, float]:
-    """Wilson's score interval for a proportion (Wilson 1927); half successes are ties.
+def wilson_interval(successes: float, n: int) -> tuple[float, float]:
+    """Wilson's 95% score interval for a proportion (Wilson 1927); half successes are ties.
 
     >>> tuple(round(x, 4) for x in wilson_interval(8, 10))
     (0.4902, 0.9433)
     """
     if n == 0:
         return (float("nan"), float("nan"))
-    share = successes / n
-    scale = 1 + z**2 / n
-    centre = (share + z**2 / (2 * n)) / scale
-    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / scale
-    return (max(0.0, float(centre - half)), min(1.0, float(centre + half)))
+    low, high = share_interval(np.array([successes / n]), np.array([float(n)]))
+    return float(low[0]), float(high[0])
 
 
-def bootstrap_suites(
-    suites: list[np.ndarray], *, seed: int, macro: bool, draws: int = DRAWS
-) -> tuple[float, float]:
-    """95% bootstrap interval of accuracy over suites.
+def estimate_suites(
+    shares: Vector, sizes: Vector, *, macro: bool = False, units: Units = "suites"
+) -> dict[str, object]:
+    """Accuracy of several suites together, with its 95% interval: one entry per suite.
 
-    `suites` holds the `passed` values of each suite; `macro` averages over suites, not items. The
-    bootstrap gives the standard error, Student's t with one degree of freedom fewer than there are
-    suites the critical value: percentiles of the bootstrap itself are far too narrow for few suites.
-    If suites happen to agree, the interval is still as wide as Wilson's for independent items.
+    macro: every suite counts alike, not every item. units: generalize over suites (if there are several), or
+        over the items of these suites.
     """
-    sizes = np.array([len(passed) for passed in suites])
-    totals = np.array([passed.sum() for passed in suites])
-    count = len(suites)
-    chosen = draw_clusters(count, seed=seed, draws=draws)
-    if macro:
-        centre = float((totals / sizes).mean())
-        drawn = (totals / sizes)[chosen].mean(axis=1)
-    else:
-        centre = float(totals.sum() / sizes.sum())
-        drawn = totals[chosen].sum(axis=1) / sizes[chosen].sum(axis=1)
-    error = drawn.std() * np.sqrt(count / (count - 1))
-    half = float(stdtrit(count - 1, UPPER_TAIL) * error)
-    low, high = wilson_interval(centre * int(sizes.sum()), int(sizes.sum()))
-    return max(0.0, min(centre - half, low)), min(1.0, max(centre + half, high))
+    count = len(shares)
+    weights = np.ones(count) if macro else sizes.astype(np.float64)
+    centre = float(weights @ shares / weights.sum())
+    # Of independent answers: the number that would give this mean its variance.
+    answers = weights.sum() ** 2 / float(weights**2 @ (1.0 / sizes))
+    over_suites = count > 1 and units == "suites"
+    spread = [spread_clusters(np.zeros(count, dtype=np.int64), weights * shares, weights, 1)]
+    low, high = share_interval(np.array([centre]), np.array([answers]), spread if over_suites else ())
+    return {
+        "n": int(sizes.sum()),
+        "suites": count,
+        "accuracy": centre,
+        "low": float(low[0]),
+        "high": float(high[0]),
+        "interval": f"Wilson over {'suites' if over_suites else 'items'}",
+    }
 
 
-def estimate_accuracy(judgements: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
-    """Accuracy overall (over items), macro (over suites), by phenomenon and by suite: rows of ESTIMATES."""
+def estimate_accuracy(judgements: pl.DataFrame, *, units: Units = "suites") -> pl.DataFrame:
+    """Accuracy overall (over items), macro (over suites), by phenomenon and by suite: rows of ESTIMATES.
+
+    Raises UnknownName for units other than suites and items.
+    """
+    if units not in UNITS:
+        raise UnknownName("unit", str(units), UNITS)
     rows: list[dict[str, object]] = []
     for (measure,), judged in judgements.group_by("measure", maintain_order=True):
-        rows.append(_estimate(judged, str(measure), "overall", "all", seed))
-        rows.append(_estimate(judged, str(measure), "macro", "all", seed))
+        parts = [("overall", "all", judged), ("macro", "all", judged)]
         for level in ("phenomenon", "suite"):
-            for (name,), part in judged.group_by(level, maintain_order=True):
-                rows.append(_estimate(part, str(measure), level, str(name), seed))
+            parts += [
+                (level, str(name), part) for (name,), part in judged.group_by(level, maintain_order=True)
+            ]
+        rows += [
+            {"measure": str(measure), "level": level, "name": name}
+            | _estimate(part, macro=level == "macro", units=units)
+            for level, name, part in parts
+        ]
     return pl.DataFrame(rows, schema=ESTIMATES)
 
 
-def _estimate(judged: pl.DataFrame, measure: str, level: str, name: str, seed: int) -> dict[str, object]:
-    parts = [part["passed"].to_numpy() for _, part in judged.group_by("suite", maintain_order=True)]
-    passed = judged["passed"].to_numpy()
-    macro = level == "macro"
-    if len(parts) > 1:
-        low, high = bootstrap_suites(parts, seed=seed, macro=macro)
-        interval = "bootstrap over suites"
-    else:
-        low, high = wilson_interval(float(passed.sum()), len(passed))
-        interval = "Wilson"
-    return {
-        "measure": measure,
-        "level": level,
-        "name": name,
-        "n": len(passed),
-        "suites": len(parts),
-        "accuracy": float(np.mean([part.mean() for part in parts])) if macro else float(passed.mean()),
-        "low": low,
-        "high": high,
-        "interval": interval,
-        "ties": int((passed == 0.5).sum()),
+def estimate_judged(
+    judged: pl.DataFrame, *, macro: bool = False, units: Units = "suites"
+) -> dict[str, object]:
+    """`estimate_suites` of judgements: columns `suite` and `passed`."""
+    suites = judged.group_by("suite", maintain_order=True).agg(pl.col("passed").mean(), pl.len())
+    shares, sizes = suites["passed"].to_numpy(), suites["len"].to_numpy().astype(np.float64)
+    return estimate_suites(shares, sizes, macro=macro, units=units)
+
+
+def _estimate(judged: pl.DataFrame, *, macro: bool, units: Units) -> dict[str, object]:
+    return estimate_judged(judged, macro=macro, units=units) | {
+        "ties": int((judged["passed"] == 0.5).sum()),
         "unstable": int((~judged["stable"]).sum()),
     }

@@ -1,26 +1,44 @@
-"""Power of McNemar's test: of a given number of items, and the items that a comparison needs."""
+"""Power of a comparison of two models: of given items and suites, and of the test that `compare` runs.
+
+Over items that test is McNemar's, whose power is a sum over all tables. Over suites the test is simulated:
+suites whose true differences vary around the mean, by a beta distribution of the discordant items' direction.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from scipy import stats
+from scipy.special import ndtri
 
 from felicity.core.errors import BadInput, NotPossible
-from felicity.stats.frames import Codes
+from felicity.stats.frames import Codes, Vector
+from felicity.stats.inference import compare_shares, spread_clusters
 from felicity.stats.paired_tests import Pairs
 from felicity.stats.wording import format_number, format_share
 
 NEGLIGIBLE = 1e-12
 MOST_ITEMS = 10_000_000
 WINDOW = 0.05
+TRIALS = 4_000
+MOST_SUITES = 4_000
+# The tests of items, as `compare_all` names them.
+ItemTest = Literal["score", "exact", "mid"]
+NAMES: dict[ItemTest, str] = {
+    "score": "the score test (McNemar's)",
+    "exact": "an exact McNemar test",
+    "mid": "a McNemar mid-p test",
+}
 
 
 @dataclass(frozen=True)
 class Power:
-    """The power of a comparison on n items. Type M and S are NaN if nothing can be significant."""
+    """The power of a comparison on n items. Type M and S are NaN if nothing can be significant.
+
+    suites: over how many suites it is; 1 if over items. between: the SD of their true differences.
+    """
 
     n: int
     only_first: float
@@ -29,6 +47,8 @@ class Power:
     power: float
     type_m: float
     type_s: float
+    suites: int = 1
+    between: float = 0.0
 
     @property
     def difference(self) -> float:
@@ -42,11 +62,11 @@ class Power:
 
 
 def power_mcnemar(
-    only_first: float, only_second: float, n: int, *, alpha: float = 0.05, mid: bool = False
+    only_first: float, only_second: float, n: int, *, alpha: float = 0.05, test: ItemTest = "score"
 ) -> Power:
     """Exact power at n items of which these shares are right for one model only.
 
-    >>> round(power_mcnemar(165 / 1500, 121 / 1500, 1500).power, 3)
+    >>> round(power_mcnemar(165 / 1500, 121 / 1500, 1500, test="exact").power, 3)
     0.722
 
     Raises BadInput for shares that are not probabilities, or that are equal.
@@ -56,7 +76,7 @@ def power_mcnemar(
     counts = _likely_counts(n, total)
     weights = stats.binom.pmf(counts, n, total)
     split = large / total
-    reach = critical_counts(counts, alpha, mid=mid)
+    reach = critical_counts(counts, alpha, test=test)
     # Right: at least counts - reach items go the right way; wrong: at most reach do.
     right = stats.binom.sf(counts - reach - 1, counts, split)
     wrong = stats.binom.cdf(reach, counts, split)
@@ -79,17 +99,24 @@ def power_mcnemar(
     )
 
 
-def power_of_pairs(pairs: Pairs, *, n: int | None = None, alpha: float = 0.05, mid: bool = False) -> Power:
+def power_of_pairs(
+    pairs: Pairs, *, n: int | None = None, alpha: float = 0.05, test: ItemTest = "score"
+) -> Power:
     """Power if two runs show the truth, at their own or another number of items."""
     only_first, only_second = pairs.discordant
-    return power_mcnemar(only_first / pairs.n, only_second / pairs.n, n or pairs.n, alpha=alpha, mid=mid)
+    return power_mcnemar(only_first / pairs.n, only_second / pairs.n, n or pairs.n, alpha=alpha, test=test)
 
 
 def power_curve(
-    only_first: float, only_second: float, sizes: Sequence[int], *, alpha: float = 0.05, mid: bool = False
+    only_first: float,
+    only_second: float,
+    sizes: Sequence[int],
+    *,
+    alpha: float = 0.05,
+    test: ItemTest = "score",
 ) -> pl.DataFrame:
     """Power, Type M and Type S over numbers of items, one row each."""
-    points = [power_mcnemar(only_first, only_second, n, alpha=alpha, mid=mid) for n in sizes]
+    points = [power_mcnemar(only_first, only_second, n, alpha=alpha, test=test) for n in sizes]
     return pl.DataFrame(
         [{"n": p.n, "power": p.power, "type_m": p.type_m, "type_s": p.type_s} for p in points]
     )
@@ -117,12 +144,16 @@ def shares_from_accuracies(first: float, second: float, agreement: float) -> tup
     return max(only_first, 0.0), max(only_second, 0.0)
 
 
-def critical_counts(counts: Codes, alpha: float, *, mid: bool = False) -> Codes:
+def critical_counts(counts: Codes, alpha: float, *, test: ItemTest = "score") -> Codes:
     """Per number of discordant items, the largest smaller count that is still significant; -1 if none."""
+    if test == "score":
+        # (counts - 2 k)^2 / counts reaches the squared critical value; a small tolerance for rounding.
+        reach = np.floor((counts + ndtri(alpha / 2.0) * np.sqrt(counts)) / 2.0 + 1e-12)
+        return np.where(counts > 0, np.maximum(reach, -1.0), -1.0).astype(np.int64)
     guess = stats.binom.ppf(alpha / 2.0, counts, 0.5).astype(np.int64) + 1
     for _ in range(3):
         tail = stats.binom.cdf(guess, counts, 0.5)
-        if mid:
+        if test == "mid":
             tail = tail - 0.5 * stats.binom.pmf(guess, counts, 0.5)
         # A small tolerance, so that cdf(k) equal to alpha / 2 up to rounding counts as significant.
         guess = np.where((guess >= 0) & (2.0 * tail > alpha * (1.0 + 1e-12)), guess - 1, guess)
@@ -147,11 +178,16 @@ def check_shares(only_first: float, only_second: float, n: int, alpha: float) ->
         raise BadInput(f"alpha is {alpha:g}; choose a level between 0 and 1, such as 0.05.")
 
 
-def describe_power(power: Power) -> str:
+def describe_power(power: Power, *, test: ItemTest = "score") -> str:
     """Power in words."""
+    used, units = NAMES[test], f"{power.n} items"
+    if power.suites > 1:
+        used = "the score test over suites"
+        spread = format_number(100.0 * power.between)
+        units += f" of {power.suites} suites, whose true differences have an SD of {spread} points,"
     text = (
         f"If one model alone is right on {format_share(power.only_first)} of the items and the other alone "
-        f"on {format_share(power.only_second)}, an exact McNemar test on {power.n} items finds the "
+        f"on {format_share(power.only_second)}, {used} on {units} finds the "
         f"difference of {format_number(100.0 * abs(power.difference))} points with probability "
         f"{power.power:.3f} (alpha {power.alpha:g})."
     )
@@ -169,7 +205,12 @@ def _likely_counts(n: int, total: float) -> Codes:
 
 
 def items_needed(
-    only_first: float, only_second: float, *, power: float = 0.8, alpha: float = 0.05, mid: bool = False
+    only_first: float,
+    only_second: float,
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    test: ItemTest = "score",
 ) -> int:
     """The smallest number of items at which power reaches the goal and stays there.
 
@@ -182,7 +223,7 @@ def items_needed(
     _check_power(power)
 
     def enough(n: int) -> bool:
-        return power_mcnemar(only_first, only_second, n, alpha=alpha, mid=mid).power >= power
+        return power_mcnemar(only_first, only_second, n, alpha=alpha, test=test).power >= power
 
     high = 8
     while not enough(high):
@@ -206,7 +247,7 @@ def items_needed(
 
 
 def smallest_difference(
-    n: int, discordant: float, *, power: float = 0.8, alpha: float = 0.05, mid: bool = False
+    n: int, discordant: float, *, power: float = 0.8, alpha: float = 0.05, test: ItemTest = "score"
 ) -> Power:
     """The smallest true difference that n items show with the given power.
 
@@ -220,7 +261,7 @@ def smallest_difference(
 
     def at(difference: float) -> Power:
         shares = (discordant + difference) / 2.0, (discordant - difference) / 2.0
-        return power_mcnemar(*shares, n, alpha=alpha, mid=mid)
+        return power_mcnemar(*shares, n, alpha=alpha, test=test)
 
     if at(discordant).power < power:
         raise NotPossible(
@@ -242,7 +283,7 @@ def simulate_power(
     alpha: float = 0.05,
     trials: int = 10_000,
     seed: int = 0,
-    mid: bool = False,
+    test: ItemTest = "score",
 ) -> Power:
     """Power by simulation, as Card et al. (2020) compute it: a check on the exact sum.
 
@@ -254,7 +295,7 @@ def simulate_power(
         n, [only_first, only_second, max(0.0, 1.0 - only_first - only_second)], size=trials
     )
     counts = tables[:, 0] + tables[:, 1]
-    significant = np.minimum(tables[:, 0], tables[:, 1]) <= critical_counts(counts, alpha, mid=mid)
+    significant = np.minimum(tables[:, 0], tables[:, 1]) <= critical_counts(counts, alpha, test=test)
     differences = (tables[:, 0] - tables[:, 1]) / n
     true = only_first - only_second
     right = significant & (np.sign(differences) == np.sign(true))
@@ -268,6 +309,151 @@ def simulate_power(
         type_m=float(np.abs(differences[significant]).mean() / abs(true)) if any_found else float("nan"),
         type_s=float((~right[significant]).mean()) if any_found else float("nan"),
     )
+
+
+def power_of_suites(
+    only_first: float,
+    only_second: float,
+    n: int,
+    suites: int,
+    *,
+    between: float,
+    alpha: float = 0.05,
+    trials: int = TRIALS,
+    seed: int = 0,
+) -> Power:
+    """Power of the test over suites of equal size, simulated: the test is `compare_shares` itself.
+
+    between: the standard deviation of the suites' true differences. It cannot be larger than the discordant
+        items allow: if every discordant item of a suite goes the same way.
+
+    Raises BadInput for impossible shares, and for fewer items than suites.
+    """
+    check_shares(only_first, only_second, n, alpha)
+    if suites < 2 or n < suites:
+        raise BadInput(f"{n} items in {suites} suites cannot be tested over suites; give at least 2 suites.")
+    rng = np.random.default_rng(seed)
+    total, split = only_first + only_second, only_first / (only_first + only_second)
+    lean = _draw_leans(rng, split, between / (2.0 * total), (trials, suites))
+    sizes = np.full(suites, n // suites) + (np.arange(suites) < n % suites)
+    discordant = rng.binomial(np.broadcast_to(sizes, lean.shape), total)
+    gained = rng.binomial(discordant, lean)
+    differences = (2 * gained - discordant).astype(np.float64)
+    cell = np.repeat(np.arange(trials), suites)
+    weights = np.tile(sizes.astype(np.float64), trials)
+    found = compare_shares(
+        gained.sum(axis=1) / n,
+        (discordant - gained).sum(axis=1) / n,
+        np.full(trials, float(n)),
+        [spread_clusters(cell, differences.ravel(), weights, trials)],
+        ends=False,
+    )
+    significant = found.p <= alpha
+    right = significant & (np.sign(found.estimate) == np.sign(only_first - only_second))
+    any_found = bool(significant.any())
+    return Power(
+        n=n,
+        only_first=only_first,
+        only_second=only_second,
+        alpha=alpha,
+        power=float(right.mean()),
+        type_m=float(np.abs(found.estimate[significant]).mean() / abs(only_first - only_second))
+        if any_found
+        else float("nan"),
+        type_s=float((~right[significant]).mean()) if any_found else float("nan"),
+        suites=suites,
+        between=between,
+    )
+
+
+def _draw_leans(rng: np.random.Generator, split: float, sd: float, shape: tuple[int, int]) -> Vector:
+    """The share of a suite's discordant items that the first gets right: beta with this mean and SD."""
+    most = split * (1.0 - split)
+    if sd <= 0.0 or most == 0.0:
+        return np.full(shape, split)
+    if sd**2 >= most * (1.0 - 1e-9):
+        return (rng.random(shape) < split).astype(np.float64)
+    concentration = most / sd**2 - 1.0
+    return rng.beta(split * concentration, (1.0 - split) * concentration, size=shape)
+
+
+def spread_of_suites(pairs: Pairs) -> float:
+    """The SD of the suites' true differences, by moments: what exceeds the spread due to their items.
+
+    Raises BadInput if there are not several suites.
+    """
+    if pairs.clusters is None or (count := int(pairs.clusters.max()) + 1) < 2:
+        raise BadInput("The spread between suites needs at least two of them.")
+    sizes = np.bincount(pairs.clusters).astype(np.float64)
+    means = np.bincount(pairs.clusters, pairs.differences) / sizes
+    squares = np.bincount(pairs.clusters, pairs.differences**2) / sizes
+    within = float(np.sum((squares - means**2) * sizes) / max(pairs.n - count, 1))
+    return float(np.sqrt(max(means.var(ddof=1) - within * float(np.mean(1.0 / sizes)), 0.0)))
+
+
+def suites_needed(
+    only_first: float,
+    only_second: float,
+    size: float,
+    *,
+    between: float,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> int:
+    """The smallest number of suites of `size` items at which the test over suites reaches the power.
+
+    Raises NotPossible if thousands of suites are not enough.
+    """
+    _check_power(power)
+
+    def enough(suites: int) -> bool:
+        items = max(suites, round(size * suites))
+        options: dict[str, Any] = {"between": between, "alpha": alpha, "seed": seed}
+        return power_of_suites(only_first, only_second, items, suites, **options).power >= power
+
+    high = 2
+    while not enough(high):
+        high *= 2
+        if high > MOST_SUITES:
+            raise NotPossible(f"More than {MOST_SUITES:,} suites would be needed for a power of {power:g}.")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def smallest_difference_of_suites(
+    n: int,
+    suites: int,
+    discordant: float,
+    *,
+    between: float,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> Power:
+    """The smallest true difference that these items and suites show with the given power, simulated.
+
+    Raises NotPossible if even a difference of all discordant items would not be detected.
+    """
+    _check_power(power)
+
+    def at(difference: float) -> Power:
+        shares = (discordant + difference) / 2.0, (discordant - difference) / 2.0
+        return power_of_suites(*shares, n, suites, between=between, alpha=alpha, seed=seed)
+
+    if at(discordant).power < power:
+        raise NotPossible(
+            f"With {n} items of {suites} suites and {discordant:g} of them discordant no difference is "
+            f"detected with power {power:g}; use more suites."
+        )
+    low, high = 0.0, discordant
+    for _ in range(12):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if at(middle).power >= power else (middle, high)
+    return at(high)
 
 
 def _check_power(power: float) -> None:

@@ -7,9 +7,11 @@ import pytest
 from scipy.stats import sem, t
 
 from felicity.core.errors import BadInput
+from felicity.stats.compare import compare_pairs
+from felicity.stats.inference import compare_shares
 from felicity.stats.intervals import estimate_accuracy, wilson_interval
+from felicity.stats.paired_tests import Pairs
 from felicity.studies.context.curves import draw_curves
-from felicity.studies.context.intervals import cluster_half_width, difference_interval
 from felicity.studies.context.tables import CURVES
 from tests.studies.context.sweeps import judge, sweep, table
 
@@ -96,45 +98,45 @@ def test_every_change_equals_one_worked_out_by_hand_in_plain_python() -> None:
 def test_baseline_accuracies_have_the_intervals_that_any_run_has() -> None:
     judgements = sweep(suites=7, items=9).sample(fraction=1.0, shuffle=True, seed=1)
     bare = judgements.filter(kind="none")
-    curves = draw_curves(judgements, seed=3).filter(kind="none")
-    for expected in estimate_accuracy(bare, seed=3).filter(pl.col("level") != "macro").to_dicts():
+    curves = draw_curves(judgements).filter(kind="none")
+    for expected in estimate_accuracy(bare).filter(pl.col("level") != "macro").to_dicts():
         found = row(curves, level=expected["level"], name=expected["name"])
         for name in ("accuracy", "low", "high", "n", "suites"):
             assert found[name] == pytest.approx(expected[name], abs=1e-12), (name, expected)
 
 
-def test_the_interval_of_a_change_is_students_t_over_equal_suites() -> None:
-    # Suites must differ by more than their items do, or the interval over items is the wider one.
+def test_a_change_has_the_interval_of_a_comparison_over_suites() -> None:
     rows = []
-    for s, gain in enumerate((0, 12, 30, 45, 60, 20)):
+    gains = (0, 12, 30, 45, 60, 20)
+    for s, gain in enumerate(gains):
         for i in range(60):
             rows.append(judge(f"s{s}/{i}", 0.0))
             rows.append(judge(f"s{s}/{i}", float(i < gain), MATCHED, 10))
     found = row(draw_curves(table(rows)), level="overall", kind=MATCHED)
-    changes = np.array([0, 12, 30, 45, 60, 20]) / 60
-    low, high = t.interval(0.95, 5, loc=changes.mean(), scale=sem(changes))
+    with_context = np.concatenate([np.arange(60) < gain for gain in gains]).astype(float)
+    pairs = Pairs(with_context, np.zeros(360), np.repeat(np.arange(6), 60), 0)
+    expected = compare_pairs(pairs)
     assert found["drawn"] == "suites"
-    # 5000 draws leave the error uncertain by 1%, .0045 of a half-width of .39.
-    assert (found["delta_low"], found["delta_high"]) == pytest.approx((low, high), abs=0.01)
+    assert (found["delta_low"], found["delta_high"]) == pytest.approx((expected.low[0], expected.high[0]))
 
 
-def test_a_suite_with_contexts_of_their_own_has_bonett_and_prices_interval() -> None:
+def test_a_suite_with_contexts_of_their_own_has_tangos_interval() -> None:
     rows = []
     for i in range(100):
         rows.append(judge(f"s/{i}", float(i < 20)))
         rows.append(judge(f"s/{i}", float(20 <= i < 25), MATCHED, 10))
     found = row(draw_curves(table(rows)), level="suite", kind=MATCHED)
-    # 5 items for, 20 against: 6/102 - 21/102 -+ 1.96 sqrt((27/102 - (15/102)^2) / 102).
+    expected = compare_shares(np.array([0.05]), np.array([0.2]), np.array([100.0]))
     assert found["drawn"] == "items"
-    assert (found["delta_low"], found["delta_high"]) == pytest.approx((-0.242739, -0.051379), abs=1e-6)
+    assert (found["delta_low"], found["delta_high"]) == pytest.approx((expected.low[0], expected.high[0]))
     assert (found["low"], found["high"]) == pytest.approx(wilson_interval(5, 100))
 
 
 def test_items_that_all_stay_right_still_leave_a_doubt() -> None:
     rows = [judge(f"s{i % 2}/{i}", 1.0, *where) for i in range(8) for where in ((), (MATCHED, 10))]
     found = row(draw_curves(table(rows)), level="overall", kind=MATCHED)
-    # Two suites that agree: 1.96 sqrt((2/10) / 10) over all eight items.
-    assert (found["delta_low"], found["delta_high"]) == pytest.approx((-0.277181, 0.277181), abs=1e-6)
+    # Two suites that agree: Tango's interval of eight items, z^2 / (8 + z^2).
+    assert (found["delta_low"], found["delta_high"]) == pytest.approx((-0.324408, 0.324408), abs=1e-6)
     assert (found["low"], found["high"]) == pytest.approx(wilson_interval(8, 8))
 
 
@@ -146,10 +148,19 @@ def test_items_that_share_contexts_count_by_context_in_their_suite() -> None:
         rows.append(judge(f"s/{i}", float(group < 2), MATCHED, 10, series=f"s/{group}/{MATCHED}/0"))
     found = row(draw_curves(table(rows)), level="suite", kind=MATCHED)
     assert found["drawn"] == "contexts"
-    # Four contexts, two that help all and two that help none: Student's t with 3 degrees of freedom.
-    low, high = t.interval(0.95, 3, loc=0.5, scale=sem([1, 1, 0, 0]))
-    assert high > 1
-    assert (found["delta_low"], found["delta_high"]) == pytest.approx((low, 1.0), abs=0.02)
+    # Four contexts, two that help all and two that help none, are four answers.
+    expected = compare_shares(np.array([0.5]), np.array([0.0]), np.array([4.0]))
+    assert (found["delta_low"], found["delta_high"]) == pytest.approx((expected.low[0], expected.high[0]))
+    assert (found["low"], found["high"]) == pytest.approx(wilson_interval(2, 4))
+
+
+def test_the_draws_of_an_item_are_answers_of_one_item() -> None:
+    rows = [judge(f"s/{i}", 0.0) for i in range(20)]
+    for i in range(20):
+        # Half the items turn right in every draw: as sure as 20 answers, not as 60.
+        rows += [judge(f"s/{i}", float(i < 10), MATCHED, 10, draw=draw) for draw in range(3)]
+    found = row(draw_curves(table(rows)), level="suite", kind=MATCHED)
+    assert (found["low"], found["high"]) == pytest.approx(wilson_interval(10, 20))
 
 
 def test_margins_have_students_interval_over_items() -> None:
@@ -161,42 +172,6 @@ def test_margins_have_students_interval_over_items() -> None:
     assert (found["ppl_low"], found["ppl_high"]) == pytest.approx(expected)
     assert row(draw_curves(table(rows)), level="suite", kind="none")["ppl_margin"] is None
     assert row(draw_curves(table(rows)), level="suite", kind="none")["ppl_low"] is None
-
-
-@pytest.mark.parametrize(("suites", "items"), [(3, 15), (12, 50), (48, 15)])
-def test_intervals_of_changes_cover_the_truth_about_95_times_in_100(suites: int, items: int) -> None:
-    # Items turn right or wrong with rates that differ by suite; 600 samples give +-.018 at .95.
-    rng = np.random.default_rng(suites)
-    samples = 600
-    up, down = rng.beta(2, 8, (samples, suites, 1)), rng.beta(2, 18, (samples, suites, 1))
-    drawn = rng.random((samples, suites, items))
-    change = (drawn < up).astype(float) - (drawn > 1 - down)
-    cell = np.repeat(np.arange(samples), suites)
-    half_width = cluster_half_width(
-        cell, change.sum(axis=2).ravel(), np.full(len(cell), float(items)), samples, seed=0, draws=400
-    )
-    floor = difference_interval(
-        change.sum(axis=(1, 2)), (change**2).sum(axis=(1, 2)), np.full(samples, suites * items)
-    )
-    mean, truth = change.mean(axis=(1, 2)), 0.2 - 0.1
-    low, high = np.minimum(mean - half_width, floor[0]), np.maximum(mean + half_width, floor[1])
-    assert 0.92 <= ((low <= truth) & (truth <= high)).mean() <= 0.985
-
-
-@pytest.mark.parametrize("n", [10, 60])
-def test_the_interval_over_items_covers_the_truth_about_95_times_in_100(n: int) -> None:
-    rng = np.random.default_rng(n)
-    drawn = rng.random((4000, n))
-    change = (drawn < 0.25).astype(float) - (drawn > 0.9)
-    low, high = difference_interval(change.sum(axis=1), (change**2).sum(axis=1), np.full(4000, n))
-    # With ten items it errs on the careful side.
-    assert 0.94 <= ((low <= 0.15) & (high >= 0.15)).mean() <= 0.98
-
-
-def test_the_same_seed_gives_the_same_curves() -> None:
-    judgements = sweep(suites=5, items=4, groups=2)
-    assert draw_curves(judgements, seed=4).equals(draw_curves(judgements, seed=4))
-    assert not draw_curves(judgements, seed=4).equals(draw_curves(judgements, seed=5))
 
 
 def test_models_sources_and_perturbations_have_lines_of_their_own() -> None:

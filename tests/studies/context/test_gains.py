@@ -1,8 +1,9 @@
+import numpy as np
 import polars as pl
 import pytest
 
+from felicity.stats.inference import compare_shares
 from felicity.studies.context.curves import pick_extremes, rank_gains
-from felicity.studies.context.intervals import difference_interval
 from felicity.studies.context.tables import GAINS
 from tests.studies.context.sweeps import judge, sweep, table
 
@@ -35,9 +36,9 @@ def test_suites_are_ranked_by_their_mean_change_over_lengths() -> None:
 
 def test_the_interval_is_over_items_each_with_its_mean_change() -> None:
     first = rank_gains(changing()).row(0, named=True)
-    # Items change by 1, 2/3, 1/3 and 1/3 on average: sum 7/3, squares 15/9.
-    low, high = difference_interval(*(pl.Series([x]).to_numpy() for x in (7 / 3, 15 / 9, 4.0)))
-    assert (first["low"], first["high"]) == pytest.approx((low[0], min(high[0], 1.0)))
+    # Items change by 1, 2/3, 1/3 and 1/3 on average: four answers that gain 7/12 of an answer.
+    expected = compare_shares(np.array([7 / 12]), np.array([0.0]), np.array([4.0]))
+    assert (first["low"], first["high"]) == pytest.approx((expected.low[0], expected.high[0]))
     assert first["low"] < first["mean"] < first["high"]
 
 
@@ -46,8 +47,9 @@ def test_lengths_count_alike_when_items_do_not_reach_them_all() -> None:
     rows += [judge("a/1", 1.0, MATCHED, 10), judge("a/2", 0.0, MATCHED, 10), judge("a/1", 1.0, MATCHED, 20)]
     only = rank_gains(table(rows)).row(0, named=True)
     assert (only["mean"], only["sd"]) == pytest.approx((0.75, 0.25))
-    # Items change by 1 and 0: 1/4 -+ 1.96 sqrt((3/4 - 1/16) / 4), moved by 3/4 - 1/2.
-    assert (only["low"], only["high"]) == pytest.approx((0.5 - 0.812558, 1.0), abs=1e-6)
+    # Items change by 1 and 0: two answers, one gained, moved by 3/4 - 1/2.
+    expected = compare_shares(np.array([0.5]), np.array([0.0]), np.array([2.0]))
+    assert (only["low"], only["high"]) == pytest.approx((expected.low[0] + 0.25, 1.0))
 
 
 def test_shared_contexts_widen_the_interval() -> None:

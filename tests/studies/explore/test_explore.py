@@ -165,13 +165,11 @@ def test_suites_have_the_accuracies_and_tests_of_the_statistics(
     for row in table["rows"]:
         parts = {name: frame.filter(pl.col("suite") == row["suite"]) for name, frame in frames.items()}
         assert row["accuracy"] == [part["passed"].mean() for part in parts.values()]
-        (expected,) = compare_all(
-            parts, test="permutation" if row["test"]["test"] == "permutation" else "exact"
-        ).to_dicts()
+        (expected,) = compare_all(parts).to_dicts()
         assert row["test"]["p"] == pytest.approx(expected["p"])
         assert row["test"]["difference"] == pytest.approx(expected["difference"])
         assert row["test"]["p_holm"] >= row["test"]["p"]
-    assert table["overall"]["test"]["test"] == "permutation of suites"
+    assert table["overall"]["test"]["test"] == "score test over suites"
 
 
 def test_an_exported_selection_has_verdicts_and_texts(both: Collection) -> None:

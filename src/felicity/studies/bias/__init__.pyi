@@ -1,4 +1,5 @@
 from .analysis import EVERYTHING as EVERYTHING
+from .analysis import INTERVALS as INTERVALS
 from .analysis import SPLITS as SPLITS
 from .analysis import count_nontrivial as count_nontrivial
 from .analysis import measure_lengths as measure_lengths

@@ -4,19 +4,20 @@ A is the acceptable sentence, U the unacceptable one. Each suite is split by the
 model's own tokens; accuracy is then computed within each split, and by the difference in length.
 """
 
-import numpy as np
 import polars as pl
 
 from felicity.core.contrasts import ACCURACY, Headline
 from felicity.core.errors import BadInput
 from felicity.core.schemas import Schema
 from felicity.engines import CountTokens
-from felicity.stats import estimate_accuracy, wilson_interval
+from felicity.stats import estimate_accuracy
 
 SPLITS = ("A=U", "A>U", "A<U")
 # What the two sentences of a pair are called if the dataset has no words of its own.
 SIDES = {"good": "acceptable", "bad": "unacceptable"}
+INTERVALS = "95% intervals are Wilson's: over suites where the pairs come from several, else over pairs."
 EVERYTHING = "all"
+FOUND = ("suites", "accuracy", "low", "high", "interval")
 
 SPLIT_TABLE: Schema = {
     "model": pl.String(),
@@ -24,18 +25,22 @@ SPLIT_TABLE: Schema = {
     "suite": pl.String(),
     "split": pl.String(),
     "n": pl.Int64(),
+    "suites": pl.Int64(),
     "accuracy": pl.Float64(),
     "low": pl.Float64(),
     "high": pl.Float64(),
+    "interval": pl.String(),
 }
 CURVE_TABLE: Schema = {
     "model": pl.String(),
     "measure": pl.String(),
     "difference": pl.Int32(),
     "n": pl.Int64(),
+    "suites": pl.Int64(),
     "accuracy": pl.Float64(),
     "low": pl.Float64(),
     "high": pl.Float64(),
+    "interval": pl.String(),
 }
 
 
@@ -75,7 +80,7 @@ def measure_lengths(items: pl.DataFrame, count: CountTokens) -> pl.DataFrame:
 
 
 def split_suites(
-    lengths: pl.DataFrame, model: str, *, judgements: pl.DataFrame | None = None, seed: int = 0
+    lengths: pl.DataFrame, model: str, *, judgements: pl.DataFrame | None = None
 ) -> pl.DataFrame:
     """n and accuracy of every suite and split, and of all suites together: rows of SPLIT_TABLE.
 
@@ -83,10 +88,9 @@ def split_suites(
     """
     sizes = _sizes(lengths)
     if judgements is None:
-        nothing = [pl.lit(None, dtype=pl.Float64).alias(name) for name in ("accuracy", "low", "high")]
-        table = sizes.with_columns(pl.lit(None, dtype=pl.String).alias("measure"), *nothing)
+        table = sizes.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in ("measure", *FOUND))
     else:
-        found = _accuracies(judgements.join(lengths.select("item", "split"), on="item"), seed)
+        found = _accuracies(judgements.join(lengths.select("item", "split"), on="item"))
         measures = judgements.select("measure").unique(maintain_order=True)
         table = measures.join(sizes, how="cross").join(
             found, on=["measure", "suite", "split"], how="left", maintain_order="left"
@@ -97,14 +101,15 @@ def split_suites(
 
 
 def draw_curves(lengths: pl.DataFrame, model: str, judgements: pl.DataFrame) -> pl.DataFrame:
-    """Accuracy by difference in length, A minus U, for each measure: rows of CURVE_TABLE."""
-    known = judgements.join(lengths.select("item", "difference"), on="item")
-    rows = []
-    for (measure, difference), part in known.group_by("measure", "difference", maintain_order=True):
-        passed = part["passed"].to_numpy()
-        low, high = wilson_interval(float(passed.sum()), len(passed))
-        rows.append((model, measure, difference, len(passed), float(np.mean(passed)), low, high))
-    return pl.DataFrame(rows, schema=CURVE_TABLE, orient="row").sort(
+    """Accuracy by difference in length, A minus U, for each measure: rows of CURVE_TABLE.
+
+    The intervals are those of the splits: over suites if the pairs come from several.
+    """
+    judged = judgements.join(lengths.select("item", "difference"), on="item")
+    curves = (
+        _estimate_by(judged, "difference").filter(level="overall").with_columns(pl.lit(model).alias("model"))
+    )
+    return curves.select(pl.col(name).cast(dtype) for name, dtype in CURVE_TABLE.items()).sort(
         "measure", "difference", maintain_order=True
     )
 
@@ -118,13 +123,19 @@ def _sizes(lengths: pl.DataFrame) -> pl.DataFrame:
     return sized.with_columns(pl.col("n").fill_null(0))
 
 
-def _accuracies(judged: pl.DataFrame, seed: int) -> pl.DataFrame:
-    parts = []
-    for (split,), part in judged.group_by("split", maintain_order=True):
-        estimated = estimate_accuracy(part, seed=seed).filter(pl.col("level").is_in(["overall", "suite"]))
-        parts.append(estimated.with_columns(pl.lit(split).alias("split")))
+def _accuracies(judged: pl.DataFrame) -> pl.DataFrame:
     suite = pl.when(pl.col("level") == "overall").then(pl.lit(EVERYTHING)).otherwise("name")
-    return pl.concat(parts).select("measure", suite.alias("suite"), "split", "accuracy", "low", "high")
+    kept = _estimate_by(judged, "split").filter(pl.col("level").is_in(["overall", "suite"]))
+    return kept.select("measure", suite.alias("suite"), "split", *FOUND)
+
+
+def _estimate_by(judged: pl.DataFrame, column: str) -> pl.DataFrame:
+    """The estimates of a run within each value of a column."""
+    parts = [
+        estimate_accuracy(part).with_columns(pl.lit(value).alias(column))
+        for (value,), part in judged.group_by(column, maintain_order=True)
+    ]
+    return pl.concat(parts)
 
 
 def count_nontrivial(splits: pl.DataFrame) -> pl.DataFrame:

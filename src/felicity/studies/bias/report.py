@@ -6,9 +6,9 @@ from pathlib import Path
 import polars as pl
 
 from felicity.core.contrasts import ACCURACY, Headline
-from felicity.report import Extra, Figure, count, percent_interval, write_sections
+from felicity.report import Extra, Figure, count, counted, percent_interval, write_sections
 from felicity.report.charts import MOST_SERIES, Point, chart_lines
-from felicity.studies.bias.analysis import EVERYTHING, SPLITS, write_legend
+from felicity.studies.bias.analysis import EVERYTHING, INTERVALS, SPLITS, write_legend
 
 # Differences with fewer pairs than this are not drawn.
 FEWEST = 5
@@ -45,7 +45,7 @@ def _overall(splits: pl.DataFrame, headline: Headline) -> Extra:
     return Extra(
         name="splits",
         title="Splits",
-        lede=f"{headline.name}, %, with 95% intervals, and the number of pairs in each split. N/A: no pair.",
+        lede=f"{headline.name}, %, and the number of pairs in each split. {INTERVALS} N/A: no pair.",
         columns=("Model", "Measure", *SPLITS),
         rows=tuple(_rows(splits.filter(pl.col("suite") == EVERYTHING), suite=False)),
         names=2,
@@ -57,7 +57,7 @@ def _suites(splits: pl.DataFrame) -> Extra:
     return Extra(
         name="suites",
         title="By suite",
-        lede="The same for every suite.",
+        lede="The same for every suite; intervals are over its pairs.",
         columns=("Suite", "Model", "Measure", *SPLITS),
         rows=tuple(_rows(splits.filter(pl.col("suite") != EVERYTHING), suite=True)),
         names=3,
@@ -79,7 +79,7 @@ def _cell(cell: dict[str, object]) -> str:
     if cell["accuracy"] is None:
         return f"n {n}" if cell["measure"] is None else f"N/A, n {n}"
     share, low, high = (float(str(cell[name])) for name in ("accuracy", "low", "high"))
-    return f"{percent_interval(share, low, high)}, n {n}"
+    return f"{percent_interval(share, low, high)}, n {n}, {counted(int(str(cell['suites'])), 'suite')}"
 
 
 def draw_differences(curves: pl.DataFrame, dataset: str, *, headline: Headline = ACCURACY) -> list[Extra]:
@@ -98,7 +98,7 @@ def draw_differences(curves: pl.DataFrame, dataset: str, *, headline: Headline =
             Figure(
                 name=f"curve_{model}",
                 title=f"{headline.name} by difference in length: {model}",
-                subtitle=dataset,
+                subtitle=f"{dataset}; 95% intervals over suites, or over pairs of one suite",
                 label=f"{headline.name} of {model} by tokens of A minus tokens of U, for "
                 f"{', '.join(measures)}.",
                 chart=partial(
@@ -113,7 +113,8 @@ def draw_differences(curves: pl.DataFrame, dataset: str, *, headline: Headline =
     if not figures:
         return []
     lede = (
-        f"{headline.name} by the difference in tokens, for differences with at least {FEWEST} pairs. A "
+        f"{headline.name} by the difference in tokens, for differences with at least {FEWEST} pairs. "
+        f"{INTERVALS} A "
         "measure that is not biased by length gives a horizontal line."
     )
     return [Extra(name="curves", title="By difference in length", lede=lede, figures=tuple(figures))]

@@ -107,7 +107,7 @@ def study_bias(
             scored[name] = place.read_manifest()["model"]
             judged = place.read("judgements").filter(pl.col("measure").is_in(plan.measures))
         models[name] = "tokenizer only" if judged is None else "scored"
-        splits.append(split_suites(lengths, name, judgements=judged, seed=seed))
+        splits.append(split_suites(lengths, name, judgements=judged))
         if judged is not None:
             curves.append(draw_curves(lengths, name, judged))
             known = judged.join(lengths.select("item", "split"), on="item", maintain_order="left")

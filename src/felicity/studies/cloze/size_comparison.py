@@ -61,12 +61,14 @@ def _compare(
     pairs = pair_answers(*judged, on="unit", cluster="item")
     only_first, only_second = pairs.discordant
     try:
-        power: float | None = power_of_pairs(pairs).power
+        power: float | None = power_of_pairs(pairs, test="exact").power
     except BadInput:
         power = None
     share = (only_first + only_second) / pairs.n
     try:
-        smallest: float | None = smallest_difference(pairs.n, share).difference if share else None
+        smallest: float | None = (
+            smallest_difference(pairs.n, share, test="exact").difference if share else None
+        )
     except NotPossible:
         smallest = None
     return {

@@ -11,7 +11,7 @@ from felicity.core.schemas import check_schema, conform
 from felicity.core.sweep import FROM_KINDS, UNPERTURBED
 from felicity.design import bag_f1, count_words, measure_similarity
 from felicity.studies.context.curves import draw_curves, rank_gains
-from felicity.studies.context.intervals import half_width_over_clusters, mark_clusters, student_half_width
+from felicity.studies.context.intervals import half_width, mark_clusters
 from felicity.studies.context.links import (
     baseline_points,
     build_matrix,
@@ -69,7 +69,7 @@ def list_critical(items: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw_region_curves(
-    regions: pl.DataFrame, critical: pl.DataFrame, *, perturbation: str = UNPERTURBED, seed: int = 0
+    regions: pl.DataFrame, critical: pl.DataFrame, *, perturbation: str = UNPERTURBED
 ) -> pl.DataFrame:
     """Rows of REGION_CURVES: mean surprisal of each critical region, kind and length of context.
 
@@ -87,15 +87,10 @@ def draw_region_curves(
     marked = mark_clusters(units, PLACE)
     cells = (
         marked.group_by("cell", *PLACE, maintain_order=True)
-        .agg(
-            pl.len().alias("n"),
-            pl.col("surprisal_bits").mean(),
-            pl.col("surprisal_bits").std().fill_null(0.0).alias("sd"),
-        )
+        .agg(pl.len().alias("n"), pl.col("surprisal_bits").mean())
         .sort("cell")
     )
-    over_items = student_half_width(cells["sd"].to_numpy(), cells["n"].to_numpy().astype(np.float64))
-    half = np.maximum(half_width_over_clusters(marked, "surprisal_bits", cells.height, seed=seed), over_items)
+    half = half_width(marked, "surprisal_bits", cells.height)
     mean = cells["surprisal_bits"].to_numpy()
     curves = cells.with_columns(
         pl.Series("low", np.maximum(mean - half, 0.0), nan_to_null=True),
@@ -203,11 +198,10 @@ def analyse(
     *,
     perturbed: bool,
     parse: bool,
-    seed: int,
     formula: str | None = None,
 ) -> Findings:
     """Everything from judgements (STUDY_JUDGEMENTS) and region surprisals (STUDY_REGIONS) of all models."""
-    curves = draw_curves(judgements, seed=seed)
+    curves = draw_curves(judgements)
     similarity = compare_contexts(planned, labels=parse)
     crossed = judgements["kind"].is_in(list(FROM_KINDS)).any()
     matrix = build_matrix(judgements, similarity) if crossed else pl.DataFrame(schema=MATRIX)
@@ -225,9 +219,9 @@ def analyse(
         terms=fit_regressions(judgements, formula=formula),
         points=everything,
         links=correlate_points(everything),
-        gains=rank_gains(main, seed=seed),
+        gains=rank_gains(main),
         matrix=matrix,
         regions=pl.DataFrame(schema=REGION_CURVES)
         if regions is None
-        else draw_region_curves(regions, list_critical(planned.items), seed=seed),
+        else draw_region_curves(regions, list_critical(planned.items)),
     )

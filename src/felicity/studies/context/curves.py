@@ -6,28 +6,25 @@ import polars as pl
 from felicity.core.errors import BadInput
 from felicity.core.schemas import check_schema, conform
 from felicity.core.sweep import BASELINE, FROM_KINDS, UNPERTURBED
-from felicity.stats import Vector
-from felicity.studies.context.intervals import (
-    difference_interval,
-    half_width_over_clusters,
-    mark_clusters,
-    student_half_width,
-    widen,
-    wilson_intervals,
-)
+from felicity.studies.context.intervals import accuracy_ends, change_ends, half_width, mark_clusters
 from felicity.studies.context.tables import CURVES, GAINS, STUDY_JUDGEMENTS, order_kinds, order_seen
 
 ITEM = ["model", "suite", "phenomenon", "item", "rule"]
 CELL = ["kind", "source", "perturbation", "length"]
 LEVELS = {"overall": pl.lit("all"), "phenomenon": pl.col("phenomenon"), "suite": pl.col("suite")}
 SUITE_CELL = ["model", "kind", "suite", "phenomenon"]
+# What answers gain and lose, on average: their difference is the mean change.
+CHANGES = (
+    pl.col("delta").clip(lower_bound=0.0).mean().alias("gained"),
+    pl.col("delta").clip(upper_bound=0.0).neg().mean().alias("lost"),
+)
 
 
 def pair_with_baseline(judgements: pl.DataFrame) -> pl.DataFrame:
     """One row per item and kind, source, perturbation and length of context, with draws averaged.
 
     Adds `base` (the item's accuracy without context), `delta`, and `series`, which items with the
-    same contexts share. `ties` and `unstable` count judgements before averaging. The baseline
+    same contexts share. `judged`, `ties` and `unstable` count judgements before averaging. The baseline
     itself has the kind `none`, with delta 0.
 
     Raises BadInput for judgements of several measures, and for an item judged never or twice without
@@ -42,6 +39,7 @@ def pair_with_baseline(judgements: pl.DataFrame) -> pl.DataFrame:
         )
     units = judged.group_by(*ITEM, *CELL, maintain_order=True).agg(
         pl.col("passed").mean(),
+        pl.len().alias("judged"),
         (~pl.col("passed").is_in([0.0, 1.0])).sum().alias("ties"),
         (~pl.col("stable")).sum().alias("unstable"),
         pl.col("n_tokens").cast(pl.Float64).mean().alias("tokens"),
@@ -78,7 +76,7 @@ def share_contexts(judgements: pl.DataFrame) -> bool:
     return bool((readers.agg(pl.col("item").n_unique())["item"] > 1).any())
 
 
-def draw_curves(judgements: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
+def draw_curves(judgements: pl.DataFrame) -> pl.DataFrame:
     """Rows of CURVES: overall, by phenomenon and by suite, for every kind and length of context.
 
     A change is the mean over items of accuracy in context (the mean of an item's draws) minus accuracy
@@ -90,14 +88,14 @@ def draw_curves(judgements: pl.DataFrame, *, seed: int = 0) -> pl.DataFrame:
     levels = [
         units.with_columns(pl.lit(level).alias("level"), name.alias("name")) for level, name in LEVELS.items()
     ]
-    curves = pl.concat([_estimate(level, seed) for level in levels])
+    curves = pl.concat([_estimate(level) for level in levels])
     models, names = (order_seen(curves, column) for column in ("model", "name"))
     level = pl.col("level").replace_strict({name: i for i, name in enumerate(LEVELS)}, return_dtype=pl.Int64)
     ordered = curves.sort(models, level, names, order_kinds(), "source", "perturbation", "length")
     return conform(ordered, CURVES)
 
 
-def _estimate(units: pl.DataFrame, seed: int) -> pl.DataFrame:
+def _estimate(units: pl.DataFrame) -> pl.DataFrame:
     marked = mark_clusters(units, ["model", "name", *CELL])
     # By cell number, so that values computed outside the frame are in the right order.
     cells = (
@@ -109,50 +107,32 @@ def _estimate(units: pl.DataFrame, seed: int) -> pl.DataFrame:
             pl.col("passed").mean().alias("accuracy"),
             pl.col("base").mean(),
             pl.col("delta").mean(),
-            pl.col("delta").sum().alias("delta_sum"),
-            pl.col("delta").pow(2).sum().alias("delta_squares"),
+            *CHANGES,
+            # The draws of an item are averaged, so that items count alike.
+            (pl.len().cast(pl.Float64) ** 2 / (1 / pl.col("judged")).sum()).alias("answers"),
             pl.col("ties", "unstable").sum(),
             pl.col("tokens").mean(),
             pl.col("ppl_margin").mean(),
-            pl.col("ppl_margin").count().alias("ppl_n"),
-            pl.col("ppl_margin").std().fill_null(0.0).alias("ppl_sd"),
         )
         .sort("cell")
     )
-    intervals = {
-        **_accuracy_interval(cells, half_width_over_clusters(marked, "passed", cells.height, seed=seed)),
-        **_delta_interval(cells, half_width_over_clusters(marked, "delta", cells.height, seed=seed)),
-        **_margin_interval(cells, half_width_over_clusters(marked, "ppl_margin", cells.height, seed=seed)),
-    }
+    low, high = accuracy_ends(marked, cells)
+    # Without a context nothing changes, so the interval is zero.
+    changed = cells["kind"].to_numpy() != BASELINE
+    delta_low, delta_high = (np.where(changed, end, 0.0) for end in change_ends(marked, cells))
+    mean, half = (
+        cells["ppl_margin"].fill_null(np.nan).to_numpy(),
+        half_width(marked, "ppl_margin", cells.height),
+    )
+    ends = {"low": low, "high": high, "delta_low": delta_low, "delta_high": delta_high}
+    ends |= {"ppl_low": mean - half, "ppl_high": mean + half}
     ratio = pl.when(pl.col("base") > 0).then(pl.col("accuracy") / pl.col("base") - 1)
     return cells.with_columns(
-        ratio.alias("ratio"), *(pl.Series(name, ends, nan_to_null=True) for name, ends in intervals.items())
+        ratio.alias("ratio"), *(pl.Series(name, end, nan_to_null=True) for name, end in ends.items())
     )
 
 
-def _accuracy_interval(cells: pl.DataFrame, half_width: Vector) -> dict[str, Vector]:
-    share, n = cells["accuracy"].to_numpy(), cells["n"].to_numpy()
-    low, high = widen(share, half_width, wilson_intervals(share * n, n), (0.0, 1.0))
-    return {"low": low, "high": high}
-
-
-def _delta_interval(cells: pl.DataFrame, half_width: Vector) -> dict[str, Vector]:
-    n = cells["n"].to_numpy().astype(np.float64)
-    floor = difference_interval(cells["delta_sum"].to_numpy(), cells["delta_squares"].to_numpy(), n)
-    low, high = widen(cells["delta"].to_numpy(), half_width, floor, (-1.0, 1.0))
-    # Without a context nothing changes, so the interval is zero.
-    bare = cells["kind"].to_numpy() == "none"
-    return {"delta_low": np.where(bare, 0.0, low), "delta_high": np.where(bare, 0.0, high)}
-
-
-def _margin_interval(cells: pl.DataFrame, half_width: Vector) -> dict[str, Vector]:
-    sizes = cells["ppl_n"].to_numpy().astype(np.float64)
-    half = np.maximum(half_width, student_half_width(cells["ppl_sd"].to_numpy(), sizes))
-    mean = cells["ppl_margin"].fill_null(np.nan).to_numpy()
-    return {"ppl_low": mean - half, "ppl_high": mean + half}
-
-
-def rank_gains(judgements: pl.DataFrame, *, perturbation: str = UNPERTURBED, seed: int = 0) -> pl.DataFrame:
+def rank_gains(judgements: pl.DataFrame, *, perturbation: str = UNPERTURBED) -> pl.DataFrame:
     """Rows of GAINS, the largest gain of each model and kind first.
 
     The change at each length is averaged over lengths; the SD is that of those changes, as a
@@ -170,7 +150,7 @@ def rank_gains(judgements: pl.DataFrame, *, perturbation: str = UNPERTURBED, see
         pl.col("delta").mean().alias("mean"),
         pl.col("delta").std(ddof=0).alias("sd"),
     )
-    gains = changes.join(_over_items(units, seed), on=SUITE_CELL)
+    gains = changes.join(_over_items(units), on=SUITE_CELL)
     # The mean over lengths and that over items differ if not every item has every length.
     shift = pl.col("mean") - pl.col("item_mean")
     ends = [(pl.col(name) + shift).clip(-1.0, 1.0).alias(name) for name in ("low", "high")]
@@ -195,8 +175,11 @@ def pick_extremes(gains: pl.DataFrame, count: int = 5) -> pl.DataFrame:
     return pl.concat(sides).sort(order_seen(gains, "model"), order_kinds(), "side", maintain_order=True)
 
 
-def _over_items(units: pl.DataFrame, seed: int) -> pl.DataFrame:
-    """Number of items, mean and interval of each suite's items' mean changes."""
+def _over_items(units: pl.DataFrame) -> pl.DataFrame:
+    """Number of items, mean and interval of each suite's items' mean changes.
+
+    An item counts as one answer, at however many lengths it is judged.
+    """
     items = units.group_by(
         *SUITE_CELL, *(name for name in ITEM if name not in SUITE_CELL), maintain_order=True
     ).agg(pl.col("delta").mean(), pl.col("series").first())
@@ -205,15 +188,11 @@ def _over_items(units: pl.DataFrame, seed: int) -> pl.DataFrame:
         marked.group_by("cell", *SUITE_CELL, maintain_order=True)
         .agg(
             pl.len().alias("n"),
+            pl.len().cast(pl.Float64).alias("answers"),
             pl.col("delta").mean().alias("item_mean"),
-            pl.col("delta").sum().alias("total"),
-            pl.col("delta").pow(2).sum().alias("squares"),
+            *CHANGES,
         )
         .sort("cell")
     )
-    floor = difference_interval(
-        cells["total"].to_numpy(), cells["squares"].to_numpy(), cells["n"].to_numpy().astype(np.float64)
-    )
-    half_width = half_width_over_clusters(marked, "delta", cells.height, seed=seed)
-    low, high = widen(cells["item_mean"].to_numpy(), half_width, floor, (-np.inf, np.inf))
+    low, high = change_ends(marked, cells)
     return cells.with_columns(pl.Series("low", low), pl.Series("high", high))

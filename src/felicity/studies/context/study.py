@@ -144,7 +144,6 @@ def run_study(
         pl.concat(surprisals) if surprisals else None,
         perturbed=bool(setting.perturbations),
         parse=setting.parse,
-        seed=setting.seed,
         formula=formula,
     )
     write_findings(findings, folder)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from felicity.stats import adjust_holm, mcnemar_p, pair_answers, permute_pairs
+from felicity.stats import adjust_holm, compare_pairs, pair_answers
 from felicity.studies.explore.collections import Collection
 from felicity.studies.explore.selection import PICKS, Selection, build_filters, pick_filter, take
 
@@ -59,8 +59,8 @@ def bin_points(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
 def tabulate_suites(collection: Collection, measure: str, a: int, b: int) -> dict[str, Any]:
     """Accuracy of every model on every suite, and a test of models a and b on the items of each.
 
-    The test is McNemar's, exact, or a permutation of items if an answer may be between right and wrong;
-    p-values are adjusted over suites (Holm). `overall` permutes whole suites.
+    The test is that of `felicity compare`: over items within a suite, where it is McNemar's, with p adjusted
+    over suites (Holm); over suites for `overall`.
     """
     numbers = range(len(collection.sources))
     base = collection.scan().filter(pl.col("measure") == measure)
@@ -92,13 +92,12 @@ def _test(answers: pl.DataFrame, cluster: str | None = None) -> dict[str, Any]:
     sides = [answers.select("row", "suite", pl.col(name).alias("passed")) for name in ("a", "b")]
     pairs = pair_answers(*sides, on="row", cluster=cluster)
     only_a, only_b = pairs.discordant
-    exact = cluster is None and bool(pairs.decided.all())
-    p = mcnemar_p(only_a, only_b) if exact else permute_pairs(pairs).p
+    found = compare_pairs(pairs)
     return {
         "n": pairs.n,
-        "difference": float(pairs.differences.mean()),
+        "difference": float(found.estimate[0]),
         "only_a": only_a,
         "only_b": only_b,
-        "p": p,
-        "test": "McNemar" if exact else "permutation of suites" if cluster else "permutation",
+        "p": float(found.p[0]),
+        "test": f"score test over {'suites' if cluster else 'items'}",
     }

@@ -2,7 +2,7 @@
 
 Each suite of the biased set is split by token length (A=U, A>U, A<U); beside the splits stands the accuracy
 on the debiased suite of the same name. Where both sets have the same items, as a set and its unmatched twin
-have, the two accuracies are compared by McNemar's exact test; over suites, by Wilcoxon's signed ranks.
+have, the two accuracies are compared as by `felicity compare`; over suites, by Wilcoxon's signed ranks.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,8 +20,8 @@ from felicity.data import Columns, read_dataset
 from felicity.report import Extra, Figure, count, percent, percent_interval, write_sections
 from felicity.report.charts import Dot, Row, chart_accuracy, chart_scatter
 from felicity.run import Model, open_model, write_sheets
-from felicity.stats import mcnemar_p, signed_rank, wilson_interval
-from felicity.studies.bias import EVERYTHING, SPLITS, draw_differences, study_bias, write_legend
+from felicity.stats import compare_pairs, estimate_judged, pair_answers, signed_rank
+from felicity.studies.bias import EVERYTHING, INTERVALS, SPLITS, draw_differences, study_bias, write_legend
 
 DEBIAS_MEASURES = ("lp", "mean_lp", "pen_lp")
 BIASED, DEBIASED = "biased", "debiased"
@@ -124,14 +124,11 @@ def compare_sets(biased: pl.DataFrame, fair: pl.DataFrame, *, model: str) -> pl.
 
 def _row(left: pl.DataFrame, right: pl.DataFrame, model: str, measure: str, suite: str) -> dict[str, Any]:
     row: dict[str, Any] = {"model": model, "measure": measure, "suite": suite}
-    for split in SPLITS:
-        part = left.filter(split=split)["passed"]
-        row[f"n {split}"] = len(part)
-        row[split] = part.mean() if len(part) else None
-    for name, side in ((BIASED, left), (DEBIASED, right)):
-        passed = side["passed"]
-        low, high = wilson_interval(float(passed.sum()), len(passed))
-        row |= {f"n {name}": len(passed), name: passed.mean(), f"{name} low": low, f"{name} high": high}
+    parts = {split: left.filter(split=split) for split in SPLITS} | {BIASED: left, DEBIASED: right}
+    for name, part in parts.items():
+        found = estimate_judged(part) if part.height else dict.fromkeys(("accuracy", "low", "high"))
+        row |= {f"n {name}": part.height, name: found["accuracy"]}
+        row |= {f"{name} {end}": found[end] for end in ("low", "high")}
     row["unequal in debiased"] = right.filter(pl.col("split") != SPLITS[0]).height
     row["p"] = _paired_p(left, right)
     row["p_suites"] = None
@@ -139,15 +136,10 @@ def _row(left: pl.DataFrame, right: pl.DataFrame, model: str, measure: str, suit
 
 
 def _paired_p(left: pl.DataFrame, right: pl.DataFrame) -> float | None:
-    """McNemar's exact p over the items that both sets have; None unless they have the same ones."""
-    joined = left.select("item", "passed").join(
-        right.select("item", pl.col("passed").alias("other")), on="item"
-    )
-    if joined.height != left.height or joined.height != right.height:
+    """p of `felicity compare` over the items that both sets have; None unless they have the same ones."""
+    if set(left["item"]) != set(right["item"]) or not left["item"].is_unique().all():
         return None
-    only_first = joined.filter(pl.col("passed") > pl.col("other")).height
-    only_second = joined.filter(pl.col("passed") < pl.col("other")).height
-    return mcnemar_p(only_first, only_second)
+    return float(compare_pairs(pair_answers(left, right, cluster="suite")).p[0])
 
 
 def write_debias(study: DebiasStudy, folder: Path) -> list[Path]:
@@ -176,8 +168,8 @@ def _overall(study: DebiasStudy) -> Extra:
         name="debias",
         title="Biased and debiased",
         lede=f"{study.headline.name} in each split of the biased set, on the whole of it, and on the "
-        "debiased set. p: McNemar's exact test where both sets have the same items; over suites, Wilcoxon's "
-        "signed ranks.",
+        f"debiased set. {INTERVALS} p: the score test over suites (over pairs within a suite) where both "
+        "sets have the same items; over suites, Wilcoxon's signed ranks.",
         columns=("Model", "Measure", *SPLITS, "biased", "debiased", "p", "p over suites"),
         rows=tuple(_cells(row) for row in study.table.filter(suite=EVERYTHING).iter_rows(named=True)),
         names=2,
@@ -201,7 +193,7 @@ def _splits(study: DebiasStudy) -> Extra:
                 chart=partial(chart_accuracy, rows, chance=0.5, noun="pairs"),
             )
         )
-    lede = "A measure that is not biased by length gives the same share in the three splits."
+    lede = f"A measure that is not biased by length gives the same share in the three splits. {INTERVALS}"
     return Extra(name="splits", title="By which sentence is longer", lede=lede, figures=tuple(figures))
 
 
@@ -210,8 +202,8 @@ def _bars(row: dict[str, Any]) -> list[Row]:
     for name in (*SPLITS, BIASED, DEBIASED):
         n = row[f"n {name}"]
         if n:
-            low, high = wilson_interval(row[name] * n, n)
-            bars.append(Row(f"{row['measure']}, {name}", row[name], low, high, n))
+            ends = (row[f"{name} low"], row[f"{name} high"])
+            bars.append(Row(f"{row['measure']}, {name}", row[name], *ends, n))
     return bars
 
 

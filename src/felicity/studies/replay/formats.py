@@ -22,13 +22,11 @@ def _refuse_missing_fields(table: Table) -> None:
                 raise BadInput(f"{table.path}, line {line}: there is no '{name}'.")
 
 
-def replay_file(
-    path: Path, *, dataset: str | None = None, good: str = PAIR.better, seed: int = 0
-) -> Replayed:
+def replay_file(path: Path, *, dataset: str | None = None, good: str = PAIR.better) -> Replayed:
     """The numbers of a file, or of a folder of predictions, judged.
 
     `dataset` is what they are about, if the file does not say; `good` the condition that should
-    score highest, if no dataset says so; `seed` that of bootstrap intervals.
+    score highest, if no dataset says so.
 
     Raises BadInput naming the line or column that cannot be used.
     """
@@ -46,7 +44,7 @@ def replay_file(
     if {"suite", "item", "correct"} <= columns:
         return replay_answers(table, dataset)
     if is_summary(table):
-        return replay_summary(table, seed=seed)
+        return replay_summary(table)
     raise BadInput(
         f"{path} has the columns {', '.join(table.columns)}; felicity replays tables with item, condition, "
         "value (and region), with suite, item, correct, or with UID and accuracies."

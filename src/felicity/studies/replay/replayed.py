@@ -42,9 +42,9 @@ class Replayed:
     estimates: pl.DataFrame | None = None
     notes: tuple[tuple[str, int, int], ...] = ()
 
-    def estimate(self, *, seed: int = 0) -> pl.DataFrame:
+    def estimate(self) -> pl.DataFrame:
         """Accuracy with intervals, as in a run."""
-        return estimate_verdicts(self.verdicts, seed=seed) if self.estimates is None else self.estimates
+        return estimate_verdicts(self.verdicts) if self.estimates is None else self.estimates
 
 
 def leave_out(replayed: Replayed, suites: Collection[str]) -> Replayed:
@@ -77,7 +77,7 @@ def leave_out(replayed: Replayed, suites: Collection[str]) -> Replayed:
     return Replayed(**(vars(replayed) | {"items": keep(replayed.items), "verdicts": kept}))
 
 
-def write_replay(replayed: Replayed, source: Path, target: Path, *, seed: int = 0) -> Run:
+def write_replay(replayed: Replayed, source: Path, target: Path) -> Run:
     """Write replayed numbers as a run folder; returns the run.
 
     Raises BadInput if the folder contains another run.
@@ -106,7 +106,7 @@ def write_replay(replayed: Replayed, source: Path, target: Path, *, seed: int = 
         ("audit", _audit(replayed)),
     ):
         folder.write(name, table)
-    write_verdicts(folder, replayed.verdicts, seed=seed, estimates=replayed.estimates)
+    write_verdicts(folder, replayed.verdicts, estimates=replayed.estimates)
     folder.finish(manifest)
     return read_run(target)
 

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput
 from felicity.core.schemas import ESTIMATES, JUDGEMENTS, conform
 from felicity.data import Table, find_entry
 from felicity.run import Verdicts
-from felicity.stats import bootstrap_suites, wilson_interval
+from felicity.stats import estimate_suites
 from felicity.studies.replay.replayed import Replayed
 
 SYNTAXGYM = "syntaxgym"
@@ -91,7 +90,7 @@ def is_summary(table: Table) -> bool:
     return "UID" in table.columns or set(table.columns) >= PEOPLE
 
 
-def replay_summary(table: Table, *, seed: int) -> Replayed:
+def replay_summary(table: Table) -> Replayed:
     """Accuracies of BLiMP's 67 suites; rows of anything else (averages, dropped suites) are left out."""
     known = {name.rpartition("/")[2].removesuffix(".jsonl") for name in find_entry(DATASET).files}
     people = set(table.columns) >= PEOPLE
@@ -129,12 +128,12 @@ def replay_summary(table: Table, *, seed: int) -> Replayed:
         items=items,
         verdicts=Verdicts(judgements=judged),
         measures=tuple(shares["measure"].unique(maintain_order=True)),
-        estimates=estimate_shares(shares, seed=seed),
+        estimates=estimate_shares(shares),
         notes=(("rows that are not one of BLiMP's 67 suites", skipped, len(table.rows)),) if skipped else (),
     )
 
 
-def estimate_shares(shares: pl.DataFrame, *, seed: int) -> pl.DataFrame:
+def estimate_shares(shares: pl.DataFrame) -> pl.DataFrame:
     """Rows of ESTIMATES from the accuracy and size of each suite."""
     rows: list[dict[str, object]] = []
     for (measure,), part in shares.group_by("measure", maintain_order=True):
@@ -143,32 +142,14 @@ def estimate_shares(shares: pl.DataFrame, *, seed: int) -> pl.DataFrame:
             ("phenomenon", str(name), g) for (name,), g in part.group_by("phenomenon", maintain_order=True)
         ]
         groups += [("suite", str(name), g) for (name,), g in part.group_by("suite", maintain_order=True)]
-        rows += [_estimate(str(measure), level, name, group, seed) for level, name, group in groups]
+        rows += [
+            {"measure": str(measure), "level": level, "name": name, "ties": 0, "unstable": 0}
+            | estimate_suites(
+                group["share"].to_numpy(), group["n"].to_numpy().astype(float), macro=level == "macro"
+            )
+            for level, name, group in groups
+        ]
     return pl.DataFrame(rows, schema=ESTIMATES)
-
-
-def _estimate(measure: str, level: str, name: str, part: pl.DataFrame, seed: int) -> dict[str, object]:
-    share, n = part["share"].to_numpy(), part["n"].to_numpy()
-    macro = level == "macro"
-    centre = float(share.mean() if macro else np.average(share, weights=n))
-    if len(part) > 1:
-        suites = [np.full(size, value) for size, value in zip(n, share, strict=True)]
-        low, high = bootstrap_suites(suites, seed=seed, macro=macro)
-    else:
-        low, high = wilson_interval(float(share[0] * n[0]), int(n[0]))
-    return {
-        "measure": measure,
-        "level": level,
-        "name": name,
-        "n": int(n.sum()),
-        "suites": len(part),
-        "accuracy": centre,
-        "low": low,
-        "high": high,
-        "interval": "bootstrap over suites" if len(part) > 1 else "Wilson",
-        "ties": 0,
-        "unstable": 0,
-    }
 
 
 def _models(rows: list[dict[str, object]], table: Table) -> list[tuple[str, str, str, float, int]]:

@@ -64,7 +64,7 @@ def power(
     files: Files, *, dataset: str, first: str, second: str, figure: str = "top5", reading: str = "corrected"
 ) -> float:
     """Exact power of McNemar's test on the dataset if the truth were as the two models' answers have it."""
-    return power_of_pairs(_pairs(files, dataset, first, second, figure, reading)).power
+    return power_of_pairs(_pairs(files, dataset, first, second, figure, reading), test="exact").power
 
 
 @COMPUTATIONS.add("shivagunde2023.permutation")

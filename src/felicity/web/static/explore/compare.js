@@ -67,7 +67,7 @@ export async function showSuites(page) {
   const overall = answer.overall;
   return [
     el("h1", { tabindex: "-1" }, `${page.about.headline} by suite`),
-    el("p", { class: "hint" }, two ? `Per cent, by ${page.measure}. Each suite: ${a} minus ${b} in points, items for which only one of them passes (${page.about.verdicts[0]}), and a paired test (${answer.rows.find((row) => row.test)?.test.test || "McNemar"}), p adjusted over suites (Holm). All suites: ${overall.test ? overall.test.test : ""}.` : `Per cent, by ${page.measure}.`, page.about.graded ? null : ` ${page.about.meaning}`),
+    el("p", { class: "hint" }, two ? `Per cent, by ${page.measure}. Each suite: ${a} minus ${b} in points, items for which only one of them passes (${page.about.verdicts[0]}), and a paired test (${answer.rows.find((row) => row.test)?.test.test || "score test over items"}), p adjusted over suites (Holm). All suites: ${overall.test ? overall.test.test : ""}.` : `Per cent, by ${page.measure}.`, page.about.graded ? null : ` ${page.about.meaning}`),
     el("div", { class: "table" }, el("table", { class: "suites" }, el("caption", { class: "away" }, `${page.about.headline} of each model on each suite`),
       el("thead", null, el("tr", null, el("th", { scope: "col" }, "Suite"), el("th", { scope: "col", class: "n" }, "n"), page.models.map((name) => el("th", { scope: "col", class: "n" }, name)),
         two ? ["Difference", "Only one", "p (Holm)"].map((text) => el("th", { scope: "col", class: "n" }, text)) : null)),
