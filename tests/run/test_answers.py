@@ -105,7 +105,7 @@ def test_ties_count_half_in_compare_and_are_left_out_of_power(cli: Cli, run: Pat
     (row,) = json.loads(cli("compare", run, other, "--items", "--json").out)
     # (1 - .5) + (0 - .5) + 0 + (0 - 1), over four items.
     assert row["difference"] == pytest.approx(-0.25)
-    assert (row["ties"], row["left_out"], row["test"]) == (2, 2, "permutation")
+    assert (row["ties"], row["left_out"], row["test"]) == (2, 2, "score")
     assert "2 tied items are left out" in cli("power", run, other).out
 
 

@@ -23,7 +23,9 @@ NEGLIGIBLE = 1e-12
 MOST_ITEMS = 10_000_000
 WINDOW = 0.05
 TRIALS = 4_000
-MOST_SUITES = 4_000
+MOST_SUITES = 1_000
+# Suites drawn at once, over all samples.
+MOST_DRAWN = 1_000_000
 # The tests of items, as `compare_all` names them.
 ItemTest = Literal["score", "exact", "mid"]
 NAMES: dict[ItemTest, str] = {
@@ -333,6 +335,7 @@ def power_of_suites(
     if suites < 2 or n < suites:
         raise BadInput(f"{n} items in {suites} suites cannot be tested over suites; give at least 2 suites.")
     rng = np.random.default_rng(seed)
+    trials = max(1_000, min(trials, MOST_DRAWN // suites))
     total, split = only_first + only_second, only_first / (only_first + only_second)
     lean = _draw_leans(rng, split, between / (2.0 * total), (trials, suites))
     sizes = np.full(suites, n // suites) + (np.arange(suites) < n % suites)
