@@ -214,3 +214,23 @@ def test_a_set_and_its_extension_look_for_the_same_targets(
     told = cli(*asked, "--affirmative", "aff")
     assert told.code == 2
     assert "affirmative, negative" in told.err
+
+
+def test_compare_and_reports_state_the_begin_token(cli: Cli, tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text(
+        "good,bad\nThe cats annoy Tim.,The cats annoys Tim.\nShe saw.,She see.\n"
+    )
+    for name, options in (("a", ()), ("b", ()), ("c", ("--bos", "none"))):
+        said = cli("run", tmp_path / "own.csv", "-m", tiny_model, "-o", tmp_path / name, *options)
+        assert said.code == 0, said.err
+        assert ("no begin token" if options else "begin token <|endoftext|>") in said.out
+        page = read_text(tmp_path / name / "report.html")
+        assert ("no begin token" if options else "begin token &lt;|endoftext|&gt;") in page
+    same = cli("compare", tmp_path / "a", tmp_path / "b", "--page", tmp_path / "page.html").out
+    assert "Scoring policy: begin token <|endoftext|>." in same
+    assert "Scoring policy: begin token" in read_text(tmp_path / "page.html")
+    other = cli("compare", tmp_path / "a", tmp_path / "c").out
+    assert "Scoring policies differ" in other
+    assert "no begin token" in other
+    told = json.loads(cli("compare", tmp_path / "a", tmp_path / "c", "--json").out)
+    assert told[0]["policies"].startswith("Scoring policies differ")

@@ -166,6 +166,44 @@ def test_simulated_raters_fill_every_list_and_leave_the_real_database_alone(cli:
     } <= files
 
 
+def test_simulated_ratings_are_marked_wherever_they_go(cli: Cli, tiny_model: Path, tmp_path: Path) -> None:
+    words = ("cat", "dog", "bird", "boy", "girl", "man")
+    rows = [f"{place},The {word} annoys Tim." for place, word in enumerate(words)]
+    (tmp_path / "own.csv").write_text("\n".join(["item,text", *rows]) + "\n")
+    assert cli("rate", "new", tmp_path / "study", "--from", tmp_path / "own.csv").code == 0
+    made = tmp_path / "study" / "simulation"
+    assert cli("rate", "simulate", tmp_path / "study", "--effect", 3, "-q").code == 0
+    # Also what is exported from the simulation's database.
+    again = tmp_path / "again"
+    database = f"sqlite:///{made / 'answers.sqlite'}"
+    assert cli("rate", "export", tmp_path / "study", "--database", database, "-o", again).code == 0
+    for folder in (made, again):
+        for name in ("ratings", "raters", "design"):
+            assert pl.read_csv(folder / f"{name}.csv")["simulated"].to_list()[0] is True
+            assert pl.read_parquet(folder / f"{name}.parquet")["simulated"].all()
+        assert pl.read_csv(folder / "ratings.csv")["rater"].str.starts_with("sim-").all()
+        for page in ("codebook.md", "report.html"):
+            assert "no person gave them" in (folder / page).read_text(encoding="utf-8"), page
+        figures = list((folder / "figures").glob("*.svg"))
+        assert figures
+        assert all("simulated raters" in figure.read_text(encoding="utf-8") for figure in figures)
+    out = tmp_path / "acceptability"
+    said = cli("acceptability", made, "-m", tiny_model, "-o", out)
+    assert said.code == 0, said.err
+    assert "no person gave them" in said.err
+    assert "no person gave them" in (out / "report.html").read_text(encoding="utf-8")
+    said = cli("fit", "rating ~ 1 + (1|rater)", made / "ratings.csv")
+    assert "no person gave them" in said.err
+
+
+def test_ratings_of_people_carry_no_mark(small: Path) -> None:
+    store = Store(read_study(small))
+    rater = store.enter(session="a word")
+    assert not rater.startswith("sim-")
+    assert "simulated" not in export_tables(store, unfinished=True)["ratings"].columns
+    store.close()
+
+
 def test_simulated_raters_need_no_list_of_ids(cli: Cli, tmp_path: Path) -> None:
     more = '[platform]\nname = "prolific"\nids = "ids.txt"\nsigned = true\n[design]\nquota = 1\n'
     said = cli("rate", "simulate", write_study(tmp_path, more=more), "--json", "-q")

@@ -211,7 +211,8 @@ def report(
 
     study = read_causality(folder, ratings=ratings, model=model, check=not anyway)
     page = write_causality_report(study, folder)
-    _print_study(study.tables["agreement"].to_dicts(), study.record.get("notes", []), page, json=json)
+    notes = [*study.record.get("notes", []), *(study.ratings.notes if study.ratings else [])]
+    _print_study(study.tables["agreement"].to_dicts(), notes, page, json=json)
 
 
 def _print_study(agreement: list[dict[str, object]], notes: list[str], page: Path, *, json: bool) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from felicity.cli.options import Json
-from felicity.cli.terminal import out, print_json, print_rows
+from felicity.cli.terminal import err, out, print_json, print_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,10 +57,13 @@ def fit(
       felicity fit "margin ~ phenomenon + (1|suite)" runs/starter-smollm2 --contrast phenomenon=sum
       felicity fit "margin ~ model * phenomenon + (1|item)" runs/blimp-gpt2 runs/blimp-smollm2
     """
+    from felicity.core.schemas import SIMULATED_NOTE, is_simulated
     from felicity.stats import describe_fit, filter_rows, fit_model
     from felicity.stats.mixed import describe_codings
 
     frame = filter_rows(read_sources(sources, formula, measure), where or [])
+    if is_simulated(frame):
+        err.print(SIMULATED_NOTE, soft_wrap=True, markup=False)
     found = fit_model(
         formula,
         frame,

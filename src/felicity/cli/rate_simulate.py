@@ -89,7 +89,7 @@ def simulate(
         return
     out.print(
         f"{told['raters']} raters came, {told['finished']} finished, {told['left']} left, "
-        f"{told['refused']} were turned away; {told['ratings']} ratings in {folder}.",
+        f"{told['refused']} were turned away; {told['ratings']} simulated ratings in {folder}.",
         soft_wrap=True,
         markup=False,
     )
@@ -126,7 +126,9 @@ def _simulate(study: "Study", population: "Population", folder: Path, *, quiet: 
     ahead = 0.0
     # Simulated raters are on no list, and have no links.
     study = replace(study, platform=replace(study.platform, ids=None, signed=False))
-    store = Store(study, sqlite_url(folder / "answers.sqlite"), clock=lambda: time.time() + ahead)
+    store = Store(
+        study, sqlite_url(folder / "answers.sqlite"), clock=lambda: time.time() + ahead, simulated=True
+    )
     options = RatingOptions(token="simulation", requests_per_second=0)
     keys = load_keys(folder)
     site = create_rating_site(store, keys, PlatformIds(folder, keys), options)
@@ -148,6 +150,7 @@ def _simulate(study: "Study", population: "Population", folder: Path, *, quiet: 
         "left": sum(visit.left for visit in visits),
         "refused": sum(bool(visit.refused) for visit in visits),
         "ratings": tables["ratings"].height,
+        "simulated": True,
         "folder": str(folder),
     }
 

@@ -183,3 +183,25 @@ def conform(frame: pl.DataFrame, schema: Schema) -> pl.DataFrame:
 def empty_table(schema: Schema) -> pl.DataFrame:
     """A table with these columns and no rows."""
     return pl.DataFrame(schema=schema)
+
+
+# The ids of raters that `felicity rate simulate` made begin with this; those of people are hexadecimal.
+SIMULATED_RATER = "sim-"
+SIMULATED_MARK = "simulated raters"
+SIMULATED_NOTE = (
+    "Simulated ratings: `felicity rate simulate` drew them to pilot a study; no person gave them, and they "
+    "say nothing about people."
+)
+
+
+def is_simulated(table: pl.DataFrame) -> bool:
+    """Whether ratings come from simulated raters: by the column `simulated`, or by the ids of the raters.
+
+    >>> is_simulated(pl.DataFrame({"rater": ["sim-1f", "2a"]})), is_simulated(pl.DataFrame({"rater": ["2a"]}))
+    (True, False)
+    """
+    told = table.get_column("simulated", default=None)
+    if told is not None and told.cast(pl.String).str.to_lowercase().eq("true").any():
+        return True
+    ids = [table[name].cast(pl.String) for name in ("rater", "participant") if name in table.columns]
+    return any(bool(one.str.starts_with(SIMULATED_RATER).any()) for one in ids)

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.files import escape_formulas, replacing
+from felicity.core.schemas import SIMULATED_NOTE, is_simulated
 from felicity.humans.integrity import read_answers
 from felicity.humans.progress import describe_progress
 from felicity.humans.stimuli import Stimulus
@@ -98,6 +99,7 @@ MEANINGS = {
     "failed_checks": "of these, answered wrongly",
     "quiz_tries": "attempts at the questions about the instructions",
     "consent": "sha256 of the information and consent text that was agreed to",
+    "simulated": "true: made by `felicity rate simulate`, not given by a person",
     "position": "position of the word in its sentence, from 1",
     "word": "word",
     "foil": "the other word in a Maze",
@@ -111,6 +113,8 @@ MEANINGS = {
 
 def export_tables(store: Store, *, tests: bool = False, unfinished: bool = False) -> dict[str, pl.DataFrame]:
     """The tables `ratings`, `raters` and `design`, and `words` for timed tasks.
+
+    Those of a simulation have a column `simulated`.
 
     tests: test runs instead of real ones. unfinished: also the ratings of raters who did not finish or were
     set aside; the column `state` tells them apart.
@@ -137,6 +141,8 @@ def export_tables(store: Store, *, tests: bool = False, unfinished: bool = False
     }
     if study.timed:
         tables["words"] = _words(study, own, [row for row in given if row.slot in kept])
+    if is_simulated(tables["raters"]):
+        return {name: frame.with_columns(pl.lit(True).alias("simulated")) for name, frame in tables.items()}
     return tables
 
 
@@ -306,7 +312,14 @@ def suggest_fit(study: Study, ratings: str = "ratings.csv") -> str | None:
 
 def write_codebook(study: Study, tables: Mapping[str, pl.DataFrame]) -> str:
     """Every column of every table, in Markdown."""
-    lines = [f"# Codebook: {study.title}", "", f"Task: {study.task.kind}. {study.task.question}".rstrip(), ""]
+    warning = [f"**{SIMULATED_NOTE}**", ""] if is_simulated(tables["raters"]) else []
+    lines = [
+        f"# Codebook: {study.title}",
+        "",
+        *warning,
+        f"Task: {study.task.kind}. {study.task.question}".rstrip(),
+        "",
+    ]
     if study.task.kind == "likert":
         scale = ", ".join(f"{n + 1} = {label}" for n, label in enumerate(study.task.labels) if label)
         lines += [f"Scale: 1 to {study.task.points} ({scale}).", ""]
@@ -315,8 +328,8 @@ def write_codebook(study: Study, tables: Mapping[str, pl.DataFrame]) -> str:
     if study.task.kind == "choice":
         lines += ["Scale: 1 = the sentence in `text` was chosen, 0 = the one in `text_b`.", ""]
     if study.task.kind == "slider":
-        task = study.task
-        lines += [f"Scale: {task.minimum} ({task.low}) to {task.maximum} ({task.high}).", ""]
+        ends = study.task
+        lines += [f"Scale: {ends.minimum} ({ends.low}) to {ends.maximum} ({ends.high}).", ""]
     if study.task.kind == "magnitude":
         lines += [f"Scale: positive numbers; the reference sentence is {study.task.modulus:g}.", ""]
     questions = {question.name: question.question for question in study.demographics}

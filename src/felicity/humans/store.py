@@ -15,6 +15,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from felicity.core.errors import BadInput
+from felicity.core.schemas import SIMULATED_RATER
 from felicity.humans.assignment import Assigner, Refusal, Refused, find_rater_id, random_id
 from felicity.humans.database import Database
 from felicity.humans.lists import Trial, build_lists, check_orders
@@ -78,12 +79,22 @@ class RaterPosition:
 
 
 class Store:
-    """A study's database, with every rule about who may answer what."""
+    """A study's database, with every rule about who may answer what.
+
+    simulated: whoever comes is a simulated rater.
+    """
 
     def __init__(
-        self, study: Study, url: str | None = None, *, clock: Callable[[], float] = time.time
+        self,
+        study: Study,
+        url: str | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        simulated: bool = False,
     ) -> None:
         self.study = study
+        # Marked in every id, so that it stays with every row of every table.
+        self.prefix = SIMULATED_RATER if simulated else ""
         self.lists = build_lists(study)
         check_orders(study, self.lists)
         self.clock = clock
@@ -153,7 +164,7 @@ class Store:
 
         Raises Refused, StorageFailed.
         """
-        rater = random_id() if session is None else find_rater_id(session)
+        rater = self.prefix + (random_id() if session is None else find_rater_id(session))
         row: dict[str, Any] = {
             "id": rater,
             "key_hash": key_hash,

@@ -6,6 +6,7 @@ from .page import write_sections as write_sections
 from .run_tables import ReportInput as ReportInput
 from .sections import Extra as Extra
 from .sections import Figure as Figure
+from .sections import mark_figures as mark_figures
 from .wording import MISSING as MISSING
 from .wording import count as count
 from .wording import counted as counted

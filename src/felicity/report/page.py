@@ -10,6 +10,7 @@ import polars as pl
 
 from felicity.core.files import replacing
 from felicity.core.policy import describe_policies
+from felicity.core.schemas import SIMULATED_NOTE
 from felicity.report import wording
 from felicity.report.charts import DARK, LIGHT, convert_svg, css_variables, draw_inline, draw_svg
 from felicity.report.examples import choose_window, pick_uncertain, pick_wrong, read_cases
@@ -247,12 +248,29 @@ def _tint(logprob: float | None) -> str:
 
 
 def write_sections(
-    sections: Sequence[Extra], page: Path, *, eyebrow: str, title: str, subject: str = "", meta: str = ""
+    sections: Sequence[Extra],
+    page: Path,
+    *,
+    eyebrow: str,
+    title: str,
+    subject: str = "",
+    meta: str = "",
+    simulated: bool = False,
 ) -> Path:
-    """Write a page of sections and, beside it, their figures as files; gives the page's path."""
+    """Write a page of sections and, beside it, their figures as files; gives the page's path.
+
+    simulated: the page has ratings of simulated raters, and says so.
+    """
     figures = {figure.name: figure for section in sections for figure in section.figures}
     export_figures(figures.values(), page.parent, endings=("svg", "png"))
-    content = {"sections": sections, "eyebrow": eyebrow, "title": title, "subject": subject, "meta": meta}
+    content = {
+        "sections": sections,
+        "eyebrow": eyebrow,
+        "title": title,
+        "subject": subject,
+        "meta": meta,
+        "warning": SIMULATED_NOTE if simulated else "",
+    }
     with replacing(page) as part:
         part.write_text(render_template("sections.html.j2", content, figures), encoding="utf-8")
     return page

@@ -1,7 +1,7 @@
 """The figures of a run's report, and its optional sections: predictions, regions, ratings."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -163,6 +163,20 @@ class Extra:
     rows: tuple[tuple[str, ...], ...] = ()
     names: int = 1
     notes: tuple[str, ...] = ()
+
+
+def mark_figures(sections: Sequence[Extra], mark: str) -> list[Extra]:
+    """Sections whose figures say in their subtitle what a reader of the figure alone must know."""
+    return [
+        replace(
+            section,
+            figures=tuple(
+                replace(figure, subtitle=" · ".join(part for part in (figure.subtitle, mark) if part))
+                for figure in section.figures
+            ),
+        )
+        for section in sections
+    ]
 
 
 def build_extras(report: ReportInput, *, heading: str) -> list[Extra]:

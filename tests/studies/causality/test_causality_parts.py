@@ -317,6 +317,21 @@ def test_ratings_are_reported_with_both_models(tmp_path: Path) -> None:
     page = write_causality_report(study, tmp_path).read_text(encoding="utf-8")
     assert "Mixed models of ratings" in page
     assert "ordinal" in page
+    assert "Simulated ratings" not in page
+
+
+def test_simulated_ratings_are_marked_in_the_report(tmp_path: Path) -> None:
+    names = [f"s{place}" for place in range(6)]
+    stimuli = pl.DataFrame({"sentence": names, "noun_pair": "1", "bias": 5.0, "log_frequency": 2.0})
+    rows = [(f"sim-{rater}", name, 1.0 + place % 5) for rater in "abc" for place, name in enumerate(names)]
+    ratings = pl.DataFrame(rows, schema=["participant", "sentence", "rating"], orient="row")
+    found = analyse_ratings(ratings, stimuli)
+    study = CausalityStudy(
+        {"source": "own", "notes": []}, stimuli.with_columns(verb=pl.lit("x")), (), {}, found
+    )
+    page = write_causality_report(study, tmp_path).read_text(encoding="utf-8")
+    assert "no person gave them" in page.partition("<main>")[0]
+    assert "simulated raters" in (tmp_path / "figures" / "ratings.svg").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

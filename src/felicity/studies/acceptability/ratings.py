@@ -14,6 +14,7 @@ import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.ids import fingerprint
+from felicity.core.schemas import SIMULATED_NOTE, is_simulated
 from felicity.data import is_table, read_dataset, sample_items
 from felicity.stats import clean_ratings
 from felicity.studies.acceptability.rated_rows import (
@@ -246,7 +247,7 @@ def _collect(
         answers=answers,
         scale=ends,
         steps=steps,
-        notes=tuple(notes),
+        notes=(*([SIMULATED_NOTE] if is_simulated(rows) else []), *notes),
         stimuli=stimuli,
     )
 

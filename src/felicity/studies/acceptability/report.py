@@ -3,8 +3,10 @@
 from functools import partial
 from pathlib import Path
 
-from felicity.report import Extra, Figure, count, counted, decimal, signed, write_sections
+from felicity.core.schemas import SIMULATED_MARK, SIMULATED_NOTE
+from felicity.report import Extra, Figure, count, counted, decimal, mark_figures, signed, write_sections
 from felicity.report.charts import Dot, chart_scatter
+from felicity.run import read_policies
 from felicity.studies.acceptability.correlations import pick_disagreements
 from felicity.studies.acceptability.findings import describe_findings, name_measure
 from felicity.studies.acceptability.people_sections import (
@@ -38,14 +40,18 @@ def write_acceptability_report(study: AcceptabilityStudy, folder: Path) -> Path:
         _reproduce(study),
     ]
     sentences = study.ratings.sentences.height
+    sections = [section for section in found if section is not None]
+    simulated = SIMULATED_NOTE in study.ratings.notes
     return write_sections(
-        [section for section in found if section is not None],
+        mark_figures(sections, SIMULATED_MARK) if simulated else sections,
         folder / "report.html",
         eyebrow="felicity acceptability",
         title="Acceptability in context",
         subject=study.ratings.name,
         meta=f"{counted(sentences, 'sentence')}, {counted(study.models.height, 'model')}; settings "
-        + ", ".join(f"{label_setting(name)} ({name})" for name in study.ratings.settings),
+        + ", ".join(f"{label_setting(name)} ({name})" for name in study.ratings.settings)
+        + f". {read_policies(folder)}",
+        simulated=simulated,
     )
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from felicity.core.errors import BadInput
 from felicity.core.files import read_frame
+from felicity.core.schemas import SIMULATED_NOTE, is_simulated
 from felicity.stats import correlate, fit_clmm, fit_lmm, krippendorff_alpha, leave_one_out_reliability
 from felicity.studies.causality.stimuli import read_numbers
 
@@ -90,7 +91,7 @@ def analyse_ratings(ratings: pl.DataFrame, stimuli: pl.DataFrame) -> RatingFindi
         raise BadInput(
             f"The rated sentence '{lacking['sentence'][0]}' is not one of the study's; name its run."
         )
-    notes: list[str] = []
+    notes: list[str] = [SIMULATED_NOTE] if is_simulated(ratings) else []
     items = average_items(ratings).join(known, on="sentence", how="left", maintain_order="left")
     reliability = leave_one_out_reliability(ratings, rater="participant", item="sentence", cutoff=CUTOFF)
     frame = ratings.select("participant", "sentence", "rating").join(known, on="sentence", how="left")

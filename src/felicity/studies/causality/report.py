@@ -5,7 +5,9 @@ A flagged continuation is counted in the report, but its text is never shown.
 
 from pathlib import Path
 
-from felicity.report import Extra, count, write_sections
+from felicity.core.schemas import SIMULATED_MARK, SIMULATED_NOTE
+from felicity.report import Extra, count, mark_figures, write_sections
+from felicity.run import read_policies
 from felicity.studies.causality.findings import Finding, check_preference, check_ratings
 from felicity.studies.causality.report_preference import report_preference
 from felicity.studies.causality.report_texts import report_continuations, report_ratings
@@ -16,8 +18,10 @@ def write_causality_report(study: CausalityStudy, folder: Path) -> Path:
     """Write report.html and its figures into the folder; gives the page's path."""
     names = ", ".join(one.name for one in study.models)
     sections = [_findings(study), *report_preference(study), *report_continuations(study)]
+    simulated = study.ratings is not None and SIMULATED_NOTE in study.ratings.notes
     if study.ratings is not None:
-        sections += report_ratings(study.ratings)
+        rated = report_ratings(study.ratings)
+        sections += mark_figures(rated, SIMULATED_MARK) if simulated else rated
     prompts = study.stimuli.height
     return write_sections(
         sections,
@@ -25,7 +29,9 @@ def write_causality_report(study: CausalityStudy, folder: Path) -> Path:
         eyebrow="Implicit causality",
         title=f"Implicit causality: {names}",
         subject=str(study.record["source"]),
-        meta=f"{count(prompts)} prompts with {count(_verbs(study))} verbs · after Huynh et al. (2022)",
+        meta=f"{count(prompts)} prompts with {count(_verbs(study))} verbs · after Huynh et al. (2022). "
+        f"{read_policies(folder)}",
+        simulated=simulated,
     )
 
 

@@ -20,6 +20,7 @@ from felicity.report import (
     signed,
 )
 from felicity.report.charts import Row, chart_accuracy
+from felicity.run import read_policies
 from felicity.studies.cloze.analysis import MAIN, TOP, pick_items
 from felicity.studies.cloze.study import PUBLISHED_HUMANS, ClozeStudy, read_again
 
@@ -44,6 +45,7 @@ def write_cloze_report(study: ClozeStudy, folder: Path) -> Path:
         "datasets": ", ".join(study.datasets),
         "models": ", ".join(study.models),
         "warnings": study.warnings,
+        "policies": read_policies(folder),
         "extras": sections,
     }
     with replacing(page) as part:

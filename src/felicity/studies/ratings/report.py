@@ -8,8 +8,18 @@ import polars as pl
 
 from felicity.core.errors import BadInput
 from felicity.core.files import replacing
+from felicity.core.schemas import SIMULATED_MARK, SIMULATED_NOTE, is_simulated
 from felicity.humans import Study, suggest_fit
-from felicity.report import Extra, Figure, count, decimal, export_figures, percent, render_template
+from felicity.report import (
+    Extra,
+    Figure,
+    count,
+    decimal,
+    export_figures,
+    mark_figures,
+    percent,
+    render_template,
+)
 from felicity.report.charts import MOST_SERIES, Point, chart_lines
 from felicity.stats import (
     clean_ratings,
@@ -47,14 +57,18 @@ def write_ratings_report(study: Study, tables: dict[str, pl.DataFrame], folder: 
     line = suggest_fit(study)
     if line:
         extras.append(Extra(name="model", title="A first model", lede=line))
+    simulated = is_simulated(tables["raters"])
     kept = [extra for extra in extras if extra is not None]
+    if simulated:
+        kept = mark_figures(kept, SIMULATED_MARK)
     figures = {figure.name: figure for extra in kept for figure in extra.figures}
     export_figures(figures.values(), folder, endings=("svg", "png"))
     done = tables["raters"].filter(pl.col("state") == "finished")
     meta = f"{count(done.height)} finished lists, {count(targets.height)} ratings of targets"
     page = folder / "report.html"
     with replacing(page) as part:
-        content = {"heading": study.title, "meta": meta, "extras": kept}
+        warning = SIMULATED_NOTE if simulated else ""
+        content = {"heading": study.title, "meta": meta, "extras": kept, "warning": warning}
         part.write_text(render_template("ratings.html.j2", content, figures), encoding="utf-8")
     return page
 
