@@ -22,6 +22,7 @@ from tests.web.sites import TOKEN, Site, open_site
 
 Cli = Callable[..., Answer]
 PROLIFIC = '[platform]\nname = "prolific"\n'
+ARRIVING = 24
 OPEN: list[httpx.Client] = []
 
 
@@ -248,22 +249,24 @@ def test_forgetting_while_people_arrive_leaves_no_id(tmp_path: Path, cli: Cli) -
     for number in range(12):
         folder = tmp_path / str(number)
         with open_site(make_study(folder, more=PROLIFIC + "[design]\nquota = 500\n")) as site:
-            over, came = threading.Event(), []
+            over = threading.Event()
 
             def arrive(worker: int, site: Site = site, over: threading.Event = over) -> None:
-                count = 0
+                visitor, count = Visitor(site), 0
                 while not over.is_set():
                     count += 1
-                    came.append(f"planted{worker}x{count}")  # noqa: B023
-                    Visitor(site).consent(f"/?PROLIFIC_PID={came[-1]}")  # noqa: B023
+                    visitor.client.cookies.clear()
+                    address = f"/?PROLIFIC_PID=planted{worker}x{count}"
+                    # Most only look, so that many are in the server at the same moment.
+                    visitor.get(address) if worker % 4 else visitor.consent(address)
 
-            with ThreadPoolExecutor(4) as pool:
-                workers = [pool.submit(arrive, worker) for worker in range(4)]
+            with ThreadPoolExecutor(ARRIVING) as pool:
+                workers = [pool.submit(arrive, worker) for worker in range(ARRIVING)]
                 while not (folder / "platform-ids.csv").exists():
                     time.sleep(0.005)
                 time.sleep(0.02 * number)
                 said = cli("rate", "forget", folder, "--platform-ids")
-                time.sleep(0.1)
+                time.sleep(0.3)
                 over.set()
                 for worker in workers:
                     worker.result(60)
