@@ -67,6 +67,7 @@ def test_the_explorer_and_json_use_the_words_of_the_dataset(
     )
     assert told["score"]["name"] == "Stereotyping score"
     assert told["score"]["ideal"] == 0.5
+    assert "Stereotyping score: the share" in cli("data", "show", "crows_pairs", "--from", crows).out
     assert told["score"]["sentences"] == {"good": "more stereotyping", "bad": "less stereotyping"}
     assert cli("explore", run, "--static", tmp_path / "page.html").code == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

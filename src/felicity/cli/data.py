@@ -8,6 +8,7 @@ import typer
 from felicity.cli.model_options import DataOptions, takes_groups
 from felicity.cli.options import Bad, Factors, From, Good, Json, Phenomenon, RuleName, Suite
 from felicity.cli.terminal import out, print_json, print_rows
+from felicity.core.contrasts import Headline
 
 syntaxgym_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Work with SyntaxGym's suites.")
 
@@ -173,6 +174,8 @@ def _print_dataset(described: dict[str, Any]) -> None:
         default = " (default)" if rule == described["rule"] else ""
         said = f": {meaning}" if meaning else ""
         out.print(f"Rule {rule}{default}{said}.", soft_wrap=True, markup=False)
+    if "name" in described["score"]:
+        out.print(Headline.read(described["score"]).describe(), soft_wrap=True, markup=False)
     for quirk in described["quirks"] + described["notes"]:
         out.print(f"- {quirk}", soft_wrap=True, markup=False)
     for left in described["left_out"]:

@@ -61,11 +61,11 @@ def replay(
     for measure in replayed.measures:
         out.print(f"\n[bold]{measure}[/]")
         level = "prediction" if "prediction" in done["estimates"]["level"] else "phenomenon"
-        print_accuracy(done["estimates"], level, measure=measure)
+        print_accuracy(done["estimates"], level, measure=measure, score=done.headline.noun)
         for shown, meaning in (("overall", "over items"), ("macro", "over suites")):
             row = done["estimates"].filter(level=shown, measure=measure).row(0, named=True)
             out.print(
-                f"Accuracy {meaning}: [bold]{100 * row['accuracy']:.2f}[/] "
+                f"{done.headline.name} {meaning}: [bold]{100 * row['accuracy']:.2f}[/] "
                 f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), {describe_units(row)}",
                 soft_wrap=True,
             )

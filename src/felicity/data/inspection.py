@@ -235,6 +235,7 @@ def describe_dataset(dataset: Dataset, *, rows: int) -> dict[str, Any]:
         "version": entry.version if entry else "",
         "rule": dataset.method,
         "rules": {name: method.meaning for name, method in entry.methods.items()} if entry else {},
+        "score": dict(dataset.score),
         "quirks": list(entry.quirks) if entry else [],
         "notes": list(dataset.notes),
         "left_out": dataset.left_out.group_by("reason", maintain_order=True).len(name="rows").to_dicts(),

@@ -83,7 +83,7 @@ def show_people(study: AcceptabilityStudy) -> Extra | None:
         )
     return Extra(
         name="people",
-        title="What context does to people",
+        title="People's ratings with and without a context",
         lede="Mean ratings of the same sentences in two settings (the paper's scatter plots), their "
         "correlation, and "
         "Wilcoxon's signed-rank test of whether the first is rated higher.",

@@ -10,6 +10,7 @@ import polars as pl
 from felicity.core.contrasts import Contrast
 from felicity.core.errors import BadInput
 from felicity.core.units import NATS_PER_BIT
+from felicity.data import find_entry
 from felicity.design import build_requests
 from felicity.run import Plan
 from felicity.stats import bootstrap_mean, fit_lmm, wilson_interval
@@ -56,6 +57,7 @@ def plan_preference(stimuli: StimulusSet, *, seed: int, options: dict[str, Any])
         rule="contrast",
         measures=("lp",),
         contrasts=CONTRASTS,
+        score=find_entry("implicit_causality").methods["pronoun"].score,
         seed=seed,
         options=options | {"seed": seed, "stimuli": stimuli.key},
     )
