@@ -45,8 +45,9 @@ READERS = {
         "rate status {f}/rating --database sqlite:///{f}/rating/simulation/answers.sqlite --json",
     ],
 }
-# Pages, figures and the list of rejections are written, never read; a key or a lock tells nothing.
-NOT_READ = (".html", ".svg", ".png", ".lock", ".md", ".key", "rejections.csv")
+# Pages, figures and the list of rejections are written, never read; a key or a lock tells nothing. The
+# wording in a study file may change at any time, and the codebook with it.
+NOT_READ = (".html", ".svg", ".png", ".lock", ".md", ".key", "rejections.csv", "study.toml")
 
 # The folder of all studies, once it is built; each kind of study is damaged in its own part of it.
 BUILT: list[Path] = []

@@ -246,6 +246,23 @@ def test_forgetting_needs_to_be_confirmed(cli: Cli, small: Path) -> None:
     assert "the study is closed" in said.out
 
 
+def test_ids_and_addresses_that_cannot_be_are_refused_in_a_sentence(cli: Cli, tmp_path: Path) -> None:
+    study = write_study(tmp_path, more='[platform]\nname = "prolific"\nsigned = true\n')
+    (tmp_path / "ids.txt").write_text("anna\n")
+    for line, reason in (
+        (("release", study, "--rater", "\udcff"), "is no id"),
+        (("withdraw", study, "--rater", "\udcff"), "is no id"),
+        (("withdraw", study, "--platform-id", "a b"), "is no id"),
+        (("withdraw", study, "--platform-id", "anna"), "came with this id"),
+        (("withdraw", study), "say whose answers"),
+        (("release", study), "say which places"),
+        (("links", study, tmp_path / "ids.txt", "-o", tmp_path / "x", "--url", "\udcff"), "no address"),
+    ):
+        said = cli("rate", *line)
+        assert said.code == 2, line
+        assert reason in said.err, said.err
+
+
 def test_reopening_without_ratings_is_refused_in_a_sentence(cli: Cli, small: Path) -> None:
     said = cli("rate", "reopen", small, "--below", 0.4)
     assert said.code == 2

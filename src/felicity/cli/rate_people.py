@@ -33,6 +33,15 @@ def open_store(folder: Path, database: str | None) -> "Store":
     return Store(read_study(folder), database)
 
 
+def _check_id(given: str) -> str:
+    """Raises BadInput for what cannot be the id of anybody."""
+    from felicity.humans import PLATFORM_ID
+
+    if not PLATFORM_ID.fullmatch(given):
+        raise BadInput(f"'{given[:80]}' is no id; ids have letters, digits and . _ @ - only.")
+    return given
+
+
 def forget(
     study: StudyFolder,
     platform_ids: Annotated[
@@ -93,7 +102,7 @@ def release(
     if idle is None and not rater:
         raise NotPossible("Nothing was freed; say which places with --idle MINUTES or --rater.")
     store = open_store(study, database)
-    freed = store.release(idle=idle, only=rater or ())
+    freed = store.release(idle=idle, only=[_check_id(one) for one in rater or ()])
     store.close()
     if json:
         print_json({"released": freed})
@@ -124,6 +133,7 @@ def withdraw(
     store = open_store(study, database)
     from felicity.humans import Refused, hash_platform_id, load_keys
 
+    _check_id(platform_id or rater or "")
     try:
         if platform_id is not None:
             rater = store.find_rater(hash_platform_id(load_keys(store.study.folder), platform_id))
@@ -154,7 +164,7 @@ def links(
       felicity rate links my-study ids.txt --url https://ratings.example.org -o links.csv
     """
     need_web()
-    from urllib.parse import urlencode
+    from urllib.parse import urlencode, urlsplit
 
     import polars as pl
 
@@ -164,6 +174,8 @@ def links(
     checked = read_study(study)
     if not checked.platform.signed:
         raise NotPossible(f"Links of {study} need no signature; set `signed = true` under [platform] first.")
+    if urlsplit(url).scheme not in ("https", "http") or not url.isprintable():
+        raise BadInput(f"'{url[:80]}' is no address of a site; write --url https://ratings.example.org.")
     keys = load_keys(checked.folder)
     rows = []
     for platform_id in read_ids(ids):
