@@ -156,7 +156,8 @@ def open_engine(
         family = find_family(description)
     if family not in ENGINES:
         raise NotPossible(
-            f"'{source.name}' is a {description.architecture}; felicity scores {', '.join(ENGINES)} models."
+            f"The architecture of '{source.name}' is {description.architecture}; felicity scores "
+            f"{', '.join(ENGINES)} models, so choose another with -m."
         )
     return ENGINES[family](source, description, policy=reset_unused_fields(policy, family), compute=compute)
 

@@ -2,14 +2,16 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file, save_file
 
-from felicity.core.errors import NotPossible
-from felicity.engines.runtime import Compute, load_weights
+from felicity.core.errors import BadInput, FelicityError, NotPossible
+from felicity.engines.runtime import Compute, load_tokenizer, load_weights
 from felicity.engines.sources import resolve_source
+from tests.conftest import Answer
 
 
 @pytest.fixture
@@ -37,3 +39,42 @@ def test_code_that_comes_with_a_model_is_not_run_and_nothing_is_asked(
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("a question was asked"))
     with pytest.raises(NotPossible, match="which felicity never runs"):
         load_weights(resolve_source(str(folder)), "AutoModelForCausalLM", compute=Compute())
+
+
+def change(path: Path, **fields: object) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"n_embd": 10_000_000}, "much larger than its weights"),
+        ({"n_positions": 1_000_000}, "much larger than its weights"),
+        ({"n_embd": 64}, "asks for .* of .* values, but its files have"),
+        ({"n_layer": 1}, "layers that config.json does not ask for"),
+        ({"n_layer": 3}, "lack 12 weights"),
+    ],
+)
+def test_sizes_that_the_files_cannot_fill_are_refused_before_a_model_is_built(
+    folder: Path, fields: dict[str, int], said: str
+) -> None:
+    change(folder / "config.json", **fields)
+    with pytest.raises(FelicityError, match=said):
+        load_weights(resolve_source(str(folder)), "AutoModelForCausalLM", compute=Compute())
+
+
+def test_a_longest_length_that_is_a_text_is_refused(folder: Path) -> None:
+    change(folder / "tokenizer_config.json", model_max_length="512")
+    with pytest.raises(BadInput, match="'model_max_length' is not a number"):
+        load_tokenizer(folder, name="model")
+
+
+def test_a_token_without_an_embedding_is_refused(folder: Path, cli: Callable[..., Answer]) -> None:
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text())
+    content["model"]["vocab"] = {token: number + 1000 for token, number in content["model"]["vocab"].items()}
+    path.write_text(json.dumps(content))
+    for command in (("judge", "The cats annoy Tim.", "The cats annoys Tim."), ("fill", "The cats ___")):
+        answer = cli(*command, "-m", folder)
+        assert answer.code == 2, answer
+        assert "but the model has 300 embeddings" in answer.err

@@ -89,3 +89,32 @@ def test_the_window_is_found_under_its_many_names(
 ) -> None:
     (folder / "config.json").write_text(json.dumps(settings | {"model_type": "any"}))
     assert describe_model(folder).window == window
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("n_layer", 10_000_000, "'n_layer' is 10000000, more than any model has"),
+        ("n_layer", 500, "'n_layer' is 500, but the weight files have 28 tensors"),
+        ("n_layer", -1, "'n_layer' is -1"),
+        ("num_labels", 1_000_000_000, "'num_labels' is 1000000000, more than any model has"),
+        ("architectures", 5, "'architectures' is not a list of class names"),
+    ],
+)
+def test_a_configuration_that_the_files_cannot_fill_is_refused(
+    folder: Path, field: str, value: object, said: str
+) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
+    with pytest.raises(BadInput, match=said):
+        describe_model(folder)
+
+
+@pytest.mark.parametrize("content", [[1, 2], 5, {"a": "b"}])
+def test_a_bin_file_of_no_tensors_is_refused(folder: Path, content: object) -> None:
+    import torch
+
+    (folder / "model.safetensors").unlink()
+    torch.save(content, folder / "pytorch_model.bin")
+    with pytest.raises(BadInput, match="other things than named tensors"):
+        describe_model(folder)

@@ -94,7 +94,13 @@ class CausalEngine:
     def encoder(self) -> Encoder:
         """The tokenizer under the policy."""
         policy = self._policy.replace(bos=self._begin.token) if self._begin else self._policy
-        return Encoder.build(self._tokenizer, policy, window=self._window, name=self._source.name)
+        return Encoder.build(
+            self._tokenizer,
+            policy,
+            window=self._window,
+            name=self._source.name,
+            vocabulary=self._description.vocabulary,
+        )
 
     @cached_property
     def _tokenizer(self) -> Any:

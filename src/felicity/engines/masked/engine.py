@@ -94,7 +94,8 @@ class ClozeEngine:
         """The tokenizer under the policy."""
         tokenizer = load_tokenizer(self._source.folder, name=self._source.name)
         window = find_window(self._description, tokenizer) or sys.maxsize
-        return self._family.encoder(tokenizer, self._policy, window=window, name=self._source.name)
+        encoder = self._family.encoder(tokenizer, self._policy, window=window, name=self._source.name)
+        return replace(encoder, vocabulary=self._description.vocabulary)
 
     @cached_property
     def masked_scorer(self) -> MaskedScorer:

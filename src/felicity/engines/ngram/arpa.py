@@ -20,7 +20,7 @@ from felicity.engines.words import UNKNOWN, WordSplitting
 ROWS_AT_ONCE = 100_000
 # A comment before the data, which other readers skip: how texts are split into words.
 COMMENT = "# felicity"
-COUNT = re.compile(rb"ngram (\d+) ?= ?(\d+)")
+COUNT = re.compile(rb"ngram (\d{1,3}) ?= ?(\d{1,15})")
 SECTION = re.compile(rb"\\(\d+)-grams:")
 # How some programs write the unknown word.
 OTHER_UNKNOWN = "<UNK>"

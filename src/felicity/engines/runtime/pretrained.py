@@ -1,6 +1,7 @@
 """What the engines for transformers models share: loading, model facts, token counts and refusals."""
 
 import logging
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -29,15 +30,18 @@ from felicity.engines.sources import (
     fingerprint_tokenizer,
     fingerprint_weights,
     reading_privately,
+    refuse_larger_model,
     tokenizer_files,
 )
-from felicity.engines.tokenizing import Encoded
+from felicity.engines.tokenizing import Encoded, describe_unknown_id
 
 # Nats by which a sentence's sum may change with its batch. A property test checks the value for float32; in
 # half precision it is an estimate, and a run measures its own.
 NOISE = {"float64": 1e-6, "float32": 1e-4, "float16": 0.1, "bfloat16": 1.0}
 # Positions start after the padding id, so the first entries of the position table are unused.
 PADDED_POSITIONS = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "roberta-prelayernorm", "mpnet")
+LAYER_NUMBER = re.compile(r"\.\d+\.")
+PROBE = "The keys to the cabinet are on the table."
 # Relative positions: there is no limit, whatever the configuration says.
 NO_WINDOW = ("t5", "mt5", "umt5", "xlnet")
 
@@ -60,14 +64,19 @@ def quiet_transformers(name: str, part: str) -> Iterator[None]:
             yield
     except FelicityError:
         raise
-    except Exception as error:  # transformers raises whatever its parts raise
+    except BaseException as error:
+        # transformers raises whatever its parts raise; the panics of tokenizers are no Exceptions.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         if "trust_remote_code" in str(error):
             raise NotPossible(
                 f"'{name}' comes with Python code of its own, which felicity never runs; use a version of "
                 "the model that transformers itself can load."
             ) from error
-        reason = " ".join(str(error).split())[:200]
-        raise BadInput(f"Cannot load the {part} of '{name}': {reason}") from error
+        reason = " ".join(str(error).split())[:200].rstrip(".:;, ") or type(error).__name__
+        raise BadInput(
+            f"Cannot load the {part} of '{name}' ({reason}); correct its files, or save or download it again."
+        ) from error
     finally:
         transformers_logging.set_verbosity(verbosity)
         if bars:
@@ -86,7 +95,8 @@ def load_tokenizer(folder: Path, *, name: str) -> Any:
     if known is not None:
         return known
     tokenizer = whole()
-    remember_tokenizer(key, tokenizer)
+    with quiet_transformers(name, "tokenizer"):
+        remember_tokenizer(key, tokenizer)
     return tokenizer
 
 
@@ -94,7 +104,15 @@ def _load_whole_tokenizer(folder: Path, name: str, files: WatchedFiles) -> Any:
     from transformers import AutoTokenizer
 
     with files.reading(), quiet_transformers(name, "tokenizer"):
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        if not isinstance(tokenizer.model_max_length, int | float):
+            raise BadInput(
+                f"{folder / 'tokenizer_config.json'}: 'model_max_length' is not a number; correct it, or "
+                "download the model again."
+            )
+        # What breaks at the first text is said here.
+        tokenizer(PROBE, verbose=False)
+        return tokenizer
 
 
 def load_weights(source: ModelSource, auto: str, *, compute: Compute) -> Any:
@@ -109,8 +127,13 @@ def load_weights(source: ModelSource, auto: str, *, compute: Compute) -> Any:
     import transformers
 
     prepare_processor()
-    name = source.name
-    with source.files.reading(), quiet_transformers(name, "weights"), reading_privately():
+    name, folder = source.name, source.folder
+    with (
+        source.files.reading(),
+        quiet_transformers(name, "weights"),
+        reading_privately(),
+        refuse_larger_model(folder),
+    ):
         model, report = getattr(transformers, auto).from_pretrained(
             source.folder,
             dtype=getattr(torch, compute.dtype),
@@ -118,15 +141,62 @@ def load_weights(source: ModelSource, auto: str, *, compute: Compute) -> Any:
             local_files_only=True,
             trust_remote_code=False,
             output_loading_info=True,
+            ignore_mismatched_sizes=True,
         )
+        for weight, stored, promised in sorted(report["mismatched_keys"]):
+            raise BadInput(
+                f"The configuration of '{name}' asks for {weight} of {_spell(promised)} values, but its "
+                f"files have {_spell(stored)}; correct config.json, or save or download the model again."
+            )
         missing = sorted(report["missing_keys"])
         if missing:
             raise NotPossible(
                 f"The files of '{name}' lack {len(missing)} weights ({missing[0]}, ...), which would be "
                 "random; check that the model was trained as a language model."
             )
+        refuse_left_layers(report["unexpected_keys"], model.state_dict(), folder)
         refuse_broken_weights(model.named_parameters(), name)
+        refuse_unknown_ids(model)
         return model.eval() if compute.device_map else model.eval().to(choose_device(compute.device))
+
+
+def _spell(shape: Iterable[int]) -> str:
+    return " x ".join(map(str, shape)) or "1"
+
+
+def refuse_left_layers(unused: Iterable[str], used: Iterable[str], folder: Path) -> None:
+    """Refuse a configuration with fewer layers than the files have: the rest would be left out in silence.
+
+    Raises BadInput.
+    """
+    kinds = {LAYER_NUMBER.sub(".*.", weight) for weight in used}
+    left = sorted(weight for weight in unused if LAYER_NUMBER.sub(".*.", weight) in kinds)
+    if left:
+        raise BadInput(
+            f"The weight files of {folder} have layers that config.json does not ask for ({left[0]}, ...); "
+            "correct its number of layers, or save the model again."
+        )
+
+
+def refuse_unknown_ids(model: Any) -> None:
+    """Have the model refuse token ids that it has no embedding for.
+
+    Raises BadInput when such a token is read.
+    """
+
+    def check(embedding: Any, inputs: tuple[Any, ...]) -> None:
+        if not inputs or not inputs[0].numel():
+            return
+        rows = embedding.num_embeddings
+        low, high = (int(bound) for bound in inputs[0].aminmax())
+        if low < 0 or high >= rows:
+            raise BadInput(describe_unknown_id(low if low < 0 else high, rows))
+
+    table = getattr(model.get_input_embeddings(), "weight", None)
+    for part in model.modules():
+        # Encoder and decoder may each have an embedding of their own, with one table.
+        if hasattr(part, "num_embeddings") and part.weight is table:
+            part.register_forward_pre_hook(check)
 
 
 def refuse_broken_weights(weights: Iterable[tuple[str, Any]], name: str) -> None:

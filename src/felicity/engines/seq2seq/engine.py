@@ -136,7 +136,14 @@ class Seq2SeqEngine:
             raise NotPossible(f"The tokenizer of '{name}' puts {len(front)} tokens before a text, not one.")
         resolved = self._policy.replace(bos=front[0] if front else "none", seq2seq=method)
         window = find_window(self._description, tokenizer) or sys.maxsize
-        return Encoder.build(tokenizer, resolved, window=window, name=name, words=True)
+        return Encoder.build(
+            tokenizer,
+            resolved,
+            window=window,
+            name=name,
+            words=True,
+            vocabulary=self._description.vocabulary,
+        )
 
     @cached_property
     def layout(self) -> Layout:

@@ -1,5 +1,8 @@
 from .describe import ModelDescription as ModelDescription
+from .describe import count_values as count_values
 from .describe import describe_model as describe_model
+from .describe import limit_construction as limit_construction
+from .describe import refuse_larger_model as refuse_larger_model
 from .folders import cached_digest as cached_digest
 from .folders import fingerprint_tokenizer as fingerprint_tokenizer
 from .folders import fingerprint_weights as fingerprint_weights

@@ -42,6 +42,8 @@ MIN_AGE_SECONDS = RESOLUTION_SECONDS
 # Parts of a configuration that only say where it came from.
 DIGEST = re.compile(r"[0-9a-f]{64}")
 PROVENANCE = ("_name_or_path", "_commit_hash", "transformers_version")
+# Numbers by which transformers makes lists as soon as it reads a configuration, and more than any model has.
+COUNTED = {"layer": 10_000, "label": 1_000_000}
 
 Digest = Callable[[Path], str]
 
@@ -73,7 +75,24 @@ def read_config(folder: Path) -> dict[str, Any]:
         if (folder / "adapter_config.json").is_file():
             raise BadInput(f"{folder} is an adapter, not a model; merge it into its model and save that.")
         raise BadInput(f"{folder} is not a model folder: it has no config.json.")
-    return read_object(path)
+    config = read_object(path)
+    _refuse_counts(config, path)
+    return config
+
+
+def _refuse_counts(config: dict[str, Any], path: Path) -> None:
+    """Refuse a number of layers or labels that no model has, wherever in the configuration it is."""
+    parts = [config]
+    while parts:
+        for name, value in parts.pop().items():
+            if isinstance(value, dict):
+                parts.append(value)
+            most = min((most for part, most in COUNTED.items() if part in name), default=None)
+            if most is not None and isinstance(value, int | float) and value > most:
+                raise BadInput(
+                    f"{path}: '{name}' is {str(value)[:20]}, more than any model has; correct it, or "
+                    "download the model again."
+                )
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -130,10 +149,14 @@ def read_tensors(path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
 
 def _shards(index: Path) -> list[Path]:
     names = read_object(index).get("weight_map")
-    if not isinstance(names, dict) or not names:
+    if not isinstance(names, dict) or not names or not all(isinstance(one, str) for one in names.values()):
         raise BadInput(f"{index} lists no weights; download or save the model again.")
     shards = [index.parent / name for name in sorted(set(names.values()))]
     for shard in shards:
+        if shard.parent != index.parent:
+            raise BadInput(
+                f"{index} lists {shard}, which is not beside it; download or save the model again."
+            )
         if not shard.is_file():
             raise BadInput(f"{index.parent} lacks {shard.name}, which {index.name} lists; download it again.")
     return shards
@@ -151,6 +174,8 @@ def read_object(path: Path) -> dict[str, Any]:
     """
     try:
         content = json.loads(read_text(path))
+    except RecursionError as error:
+        raise BadInput(f"{path} is nested too deeply; download or save the model again.") from error
     except ValueError as error:
         raise BadInput(f"{path} is not JSON ({error}); download or save the model again.") from error
     if not isinstance(content, dict):

@@ -24,11 +24,13 @@ from felicity.core.files import disk_errors
 from felicity.core.ids import hash_file
 from felicity.core.progress import Progress, no_progress
 from felicity.core.watched import ChangedFile
+from felicity.engines.sources.describe import limit_construction
 from felicity.engines.sources.model_cache import require_disk_space
 
 MAGIC = b"GGUF"
 COPY = ".original.gguf"
 PIECE = re.compile(r"-(\d{5})-of-(\d{5})$")
+LAYER = re.compile(r"blk\.(\d{1,6})\.")
 # Tensors that scale the rotary positions; transformers' reader ignores them silently.
 ROPE_SCALING = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
 LLAMA3 = (
@@ -51,12 +53,13 @@ OPENING = ("is_local", "local_files_only", "name_or_path", "gguf_file")
 
 @dataclass(frozen=True, kw_only=True)
 class GgufFacts:
-    """Architecture, tokenizer model and splitting rule as named in the file; the number of weights."""
+    """Architecture, tokenizer and splitting rule, as the file names them; how many weights and tensors."""
 
     architecture: str
     tokenizer: str
     splitting: str
     parameters: int
+    tensors: int
 
 
 def check_gguf(path: Path) -> None:
@@ -93,10 +96,16 @@ def read_gguf(path: Path, *, original: Path | None = None) -> GgufFacts:
         keys = ("general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre")
         found = [str(reader.fields[key].contents()) if key in reader.fields else "" for key in keys]
         parameters = sum(int(tensor.n_elements) for tensor in reader.tensors)
-        stretched = [tensor.name for tensor in reader.tensors if tensor.name in ROPE_SCALING]
-    except (ValueError, IndexError, KeyError, OverflowError, MemoryError, OSError) as error:
+        names = [tensor.name for tensor in reader.tensors]
+        layers = reader.fields.get(f"{found[0]}.block_count")
+        stored = max((int(layer[1]) + 1 for name in names if (layer := LAYER.match(name))), default=0)
+        promised = int(layers.contents()) if layers is not None else stored
+        stretched = [name for name in names if name in ROPE_SCALING]
+    except (ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError, OSError) as error:
         raise BadInput(f"{path} is damaged or incomplete; download it again.") from error
     architecture, tokenizer, splitting = found
+    if promised != stored:
+        raise BadInput(f"{path} announces {promised:,} layers, but has {stored:,}; download it again.")
     if stretched:
         raise NotPossible(
             f"{path} scales its rotary positions ({stretched[0]}), which transformers' GGUF reader ignores, "
@@ -105,7 +114,11 @@ def read_gguf(path: Path, *, original: Path | None = None) -> GgufFacts:
     if not tokenizer:
         raise BadInput(f"{path} has no tokenizer; give -m the model's original folder.")
     return GgufFacts(
-        architecture=architecture, tokenizer=tokenizer, splitting=splitting, parameters=parameters
+        architecture=architecture,
+        tokenizer=tokenizer,
+        splitting=splitting,
+        parameters=parameters,
+        tensors=len(reader.tensors),
     )
 
 
@@ -213,7 +226,10 @@ def _load(copy: Path, path: Path, folder: Path, facts: GgufFacts) -> tuple[Any, 
     load: Any = AutoModelForCausalLM.from_pretrained
     try:
         tokenizer = AutoTokenizer.from_pretrained(**place, **safe)
-        model, report = load(**place, **safe, dtype=torch.float32, output_loading_info=True)
+        with limit_construction(facts.tensors, facts.parameters, path):
+            model, report = load(**place, **safe, dtype=torch.float32, output_loading_info=True)
+    except FelicityError:
+        raise
     except Exception as error:
         # transformers raises whatever its parts raise.
         reason = " ".join(str(error).split())[:160].rstrip(".")

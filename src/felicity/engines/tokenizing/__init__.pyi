@@ -3,6 +3,7 @@ from .begin_token import BeginToken as BeginToken
 from .begin_token import choose_begin_token as choose_begin_token
 from .encoding import Encoded as Encoded
 from .encoding import Encoder as Encoder
+from .encoding import describe_unknown_id as describe_unknown_id
 from .splicing import split_sentences as split_sentences
 from .vocabulary import count_tokens as count_tokens
 from .vocabulary import find_word_begins as find_word_begins

@@ -76,12 +76,22 @@ class Encoder:
     policy: Policy
     window: int
     words: bool = False
+    vocabulary: int | None = None
 
     @classmethod
     def build(
-        cls, tokenizer: Any, policy: Policy, *, window: int, name: str, words: bool = False
+        cls,
+        tokenizer: Any,
+        policy: Policy,
+        *,
+        window: int,
+        name: str,
+        words: bool = False,
+        vocabulary: int | None = None,
     ) -> "Encoder":
         """Resolve the policy's `auto` fields for this tokenizer, without measuring anything.
+
+        vocabulary: how many embeddings the model has; a text with another token is refused.
 
         Raises NotPossible if the tokenizer gives no character offsets or lacks a named token.
         """
@@ -94,7 +104,7 @@ class Encoder:
         end = _resolve(policy.eos, tokenizer, str(tokenizer.eos_token or "none"), name)
         if policy.eos == "tokenizer":
             raise NotPossible("The policy's eos is 'auto', 'none' or a token; 'tokenizer' is for bos only.")
-        return cls(tokenizer, policy.replace(bos=begin, eos=end), window, words)
+        return cls(tokenizer, policy.replace(bos=begin, eos=end), window, words, vocabulary)
 
     def encode(self, prompts: pl.DataFrame) -> Encoded:
         """Token ids and offsets for every prompt; long contexts are shortened if the policy allows."""
@@ -232,6 +242,9 @@ class Encoder:
         return int(self.tokenizer.convert_tokens_to_ids(name))
 
     def _check(self, encoded: Encoded) -> None:
+        highest = int(encoded.ids.max(initial=0))
+        if self.vocabulary is not None and highest >= self.vocabulary:
+            raise BadInput(describe_unknown_id(highest, self.vocabulary))
         empty = np.flatnonzero(encoded.count(encoded.own) == 0)
         if len(empty):
             raise BadInput(
@@ -244,6 +257,14 @@ class Encoder:
                     f"The first token of '{encoded.request[bare[0]]}' cannot be scored without a begin "
                     "token; give one with --bos, or allow it with the policy first='skip'."
                 )
+
+
+def describe_unknown_id(token: int, vocabulary: int) -> str:
+    """Why a text cannot be read whose token has no embedding."""
+    return (
+        f"A text has the token id {token}, but the model has {vocabulary} embeddings; give the model its own "
+        "tokenizer and special tokens, or save or download it again."
+    )
 
 
 def _resolve(choice: str, tokenizer: Any, declared: str, name: str) -> str:

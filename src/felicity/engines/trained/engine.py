@@ -8,7 +8,6 @@ is zero.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,14 @@ from felicity.engines.runtime import (
     refuse_nonfinite,
     refuse_word_model_options,
 )
-from felicity.engines.sources import ModelDescription, ModelSource, load_private_tensors, read_tensors
+from felicity.engines.sources import (
+    ModelDescription,
+    ModelSource,
+    count_values,
+    limit_construction,
+    load_private_tensors,
+    read_tensors,
+)
 from felicity.engines.tokenizing import Encoded, Encoder
 from felicity.engines.trained.folder import find_weights, read_record, read_words
 from felicity.engines.trained.networks import LstmModel, TdlmModel
@@ -41,6 +47,7 @@ from felicity.engines.trained.settings import TrainingSettings
 from felicity.engines.trained.training import build_network
 from felicity.engines.trained.training_data import pad
 from felicity.engines.words import (
+    TRAINED,
     UNKNOWN,
     VOCABULARY,
     WordList,
@@ -255,7 +262,7 @@ def describe_trained(folder: Path) -> ModelDescription:
     return ModelDescription(
         architecture=settings.family,
         model_type=settings.family,
-        parameters=sum(prod(shape) for _, shape in tensors.values()),
+        parameters=count_values(tensors),
         window=None,
         vocabulary=len(read_words(folder)),
         dtype="F32",
@@ -270,11 +277,16 @@ def load_trained(folder: Path, *, device: str) -> LstmModel | TdlmModel:
     """
     path = find_weights(folder)
     settings, table = read_record(folder).settings, read_words(folder)
-    with torch.random.fork_rng(devices=[]):
-        model = build_network(len(table), settings)
     try:
-        model.load_state_dict(load_private_tensors(path))
-    except (BadInput, OSError, RuntimeError, KeyError) as error:
+        # Without memory for weights until those of the file are known to fit.
+        tensors = read_tensors(path)
+        with (
+            limit_construction(len(tensors), count_values(tensors), folder / TRAINED),
+            torch.device("meta"),
+        ):
+            model = build_network(len(table), settings)
+        model.load_state_dict(load_private_tensors(path), assign=True)
+    except (BadInput, OSError, RuntimeError, KeyError, TypeError) as error:
         raise BadInput(
             f"{path} is damaged or does not match its vocabulary; train the model again."
         ) from error
