@@ -219,7 +219,9 @@ def test_word_times_must_be_there_for_every_word(tmp_path: Path) -> None:
     answer = read_answer(study.task, study.stimuli[0], {"times": times, "script": "1"}, flipped=False)
     assert answer.detail["ms"] == [312.4] * len(words)
     assert answer.rt_ms == pytest.approx(312.4 * len(words))
-    for wrong in ("", "[]", '[{"ms": 1, "correct": true}]', times.replace("312.4", "-1"), "{}"):
+    deep, digits, flag = "[" * 20_000, times.replace("312.4", "9" * 400), times.replace("312.4", "true")
+    short = '[{"ms": 1, "correct": true}]'
+    for wrong in ("", "[]", short, times.replace("312.4", "-1"), "{}", deep, digits, flag, "9" * 5000):
         with pytest.raises(Unanswered):
             read_answer(study.task, study.stimuli[0], {"times": wrong}, flipped=False)
 

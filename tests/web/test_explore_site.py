@@ -1,6 +1,7 @@
 """The explorer's site without a browser: who is answered, what is refused, what is answered."""
 
 import io
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,10 @@ def url(explorer: str) -> str:
 def ask(url: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
     told = {"x-felicity-key": KEY} | headers
     address = f"{url}/api/{path}"
-    return (
-        httpx.post(address, json=body, headers=told) if body is not None else httpx.get(address, headers=told)
-    )
+    if body is None:
+        return httpx.get(address, headers=told)
+    # httpx itself would refuse half of a character.
+    return httpx.post(address, content=json.dumps(body), headers=told | {"content-type": "application/json"})
 
 
 @pytest.mark.parametrize("path", ADDRESSES)
@@ -96,6 +98,7 @@ def test_modules_are_never_kept_and_versioned_files_are(url: str) -> None:
         ("items?data=other", "There is no dataset 'other'"),
         ("item?key=no/1", "There is no item 'no/1'"),
         ("regions", "There is no suite"),
+        ("ratings", "have no ratings"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_sentence(url: str, path: str, told: str) -> None:
@@ -119,12 +122,31 @@ def test_a_page_beyond_the_last_is_empty(url: str) -> None:
         ("alternatives", {"text": "A.", "place": 0, "k": 3, "model": "nobody"}),
         ("pairs.csv", {"pairs": ["A."]}),
         ("pairs.csv", {"pairs": []}),
+        ("alternatives", {"text": "A.", "place": True, "k": 3}),
+        ("alternatives", {"text": "A.", "place": 0, "k": 3, "model": "\ud800"}),
+        ("live", {"texts": ["A.", "\udfff"]}),
+        ("pairs.csv", {"pairs": [{"good": "A \ud800 b.", "bad": "B."}]}),
     ],
 )
 def test_what_cannot_be_scored_is_refused_in_a_sentence(url: str, path: str, body: dict[str, Any]) -> None:
     answer = ask(url, path, body)
     assert answer.status_code == 400
     assert answer.json()["error"]
+
+
+@pytest.mark.parametrize("body", ['["\\ud800"]', "[NaN]", "5", "[" * 20_000 + "]" * 20_000, "9" * 5000, "{"])
+def test_what_is_no_question_is_refused_without_being_repeated(url: str, body: str) -> None:
+    headers = {"x-felicity-key": KEY, "content-type": "application/json"}
+    answer = httpx.post(f"{url}/api/pairs.csv", content=body, headers=headers)
+    assert 400 <= answer.status_code < 500
+    assert "d800" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["/api/items/", "/static", "//elsewhere.example"])
+def test_a_claimed_host_never_reaches_a_redirect(url: str, path: str) -> None:
+    answer = httpx.get(f"{url}{path}", headers={"host": "elsewhere.example", "x-felicity-key": KEY})
+    assert "elsewhere" not in answer.headers.get("location", "")
+    assert answer.status_code in (403, 404)
 
 
 def test_typed_sentences_alternatives_and_kept_pairs_are_answered(url: str) -> None:

@@ -41,7 +41,7 @@ from felicity.cli.run import run
 from felicity.cli.run_folders import export, report
 from felicity.cli.surprisal import surprisal
 from felicity.cli.terminal import plain_text
-from felicity.core.errors import FelicityError
+from felicity.core.errors import BadInput, FelicityError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -109,6 +109,18 @@ def _forget_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _check_environment() -> None:
+    """Refuse what polars would end the program for.
+
+    Raises BadInput.
+    """
+    threads = os.environ.get("POLARS_MAX_THREADS")
+    if threads is not None and not (threads.isdecimal() and int(threads[:9]) > 0):
+        raise BadInput(
+            f"POLARS_MAX_THREADS is '{threads[:40]}'; set it to a whole number of at least 1, or unset it."
+        )
+
+
 def main() -> None:
     """Run the command line; errors that a user can fix are one sentence and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
@@ -117,6 +129,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         try:
+            _check_environment()
             add_commands(app, sys.argv[1:])
             app()
         finally:

@@ -27,6 +27,10 @@ FRAMES = (".csv", ".tsv", ".parquet", ".xlsx")
 # Name, machine and process in the name of a temporary file.
 PART = re.compile(r"\.([0-9a-f]{8})-(\d+)\.[^.]+$")
 MOST_OF_NAME = 50
+# A Parquet table that takes more bytes than this, and more times its file than that, is refused.
+MOST_UNPACKED = 1_000_000_000
+MOST_RATIO = 200
+CELL_BYTES = 8
 # How polars, safetensors and torch report a full disk.
 FULL = re.compile(
     r"no space left|os error 28|disk quota|os error 122|file too large|os error 27"
@@ -256,16 +260,40 @@ def read_frame(path: Path, *, as_text: bool = False) -> "pl.DataFrame":
 def parse_parquet(content: bytes, path: Path) -> "pl.DataFrame":
     """The table in a Parquet file.
 
-    Raises BadInput if it is damaged.
+    Raises BadInput if it is damaged, or would take far more memory than its size suggests.
     """
     import polars as pl
 
     from felicity.core.schemas import sign_counts
 
     try:
+        refuse_inflated(io.BytesIO(content), len(content), path)
         return sign_counts(pl.read_parquet(io.BytesIO(content)))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise BadInput(f"{path} is not a complete Parquet file; write it again.") from error
+
+
+def refuse_inflated(source: "IO[bytes] | Path", size: int, path: Path) -> None:
+    """Refuse a Parquet file whose table would be far larger than the file, before it is unpacked.
+
+    Raises BadInput; what cannot be read is left to the reader of the table.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        about = pq.read_metadata(source)
+        groups = [about.row_group(number) for number in range(about.num_row_groups)]
+        # A value that is repeated takes no room in the file, but as much as any other in the table.
+        cells = sum(group.column(place).num_values for group in groups for place in range(group.num_columns))
+        unpacked = max(sum(group.total_byte_size for group in groups), cells * CELL_BYTES)
+    except (pa.ArrowException, OSError, ValueError, OverflowError):
+        return
+    if unpacked > max(MOST_UNPACKED, MOST_RATIO * size):
+        raise BadInput(
+            f"{path} has {size / 1e6:.1f} MB, but its table would take {unpacked / 1e9:.1f} GB; give a "
+            "table of fewer rows."
+        )
 
 
 def parse_excel(content: bytes, path: Path, *, as_text: bool = False) -> "pl.DataFrame":

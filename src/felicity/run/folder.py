@@ -14,6 +14,7 @@ from felicity.core.files import (
     disk_errors,
     escape_formulas,
     read_text,
+    refuse_inflated,
     refuse_name,
     replacing,
     write_frame,
@@ -83,9 +84,14 @@ class RunFolder:
     def refuse_links(self) -> None:
         """Refuse an entry that links out of the folder: nothing outside is read or written as the run's.
 
+        The run of a model within a study may not be such a link itself.
+
         Raises BadInput.
         """
-        home = self.path.resolve()
+        home, study = self.path.resolve(), self.path.absolute().parent.parent
+        within = (study / RECORD).is_file() or (self.path.is_symlink() and self.path.parent.name == "models")
+        if within and not home.is_relative_to(study.resolve()):
+            raise BadInput(f"{self.path} is a link out of the study folder; put the run itself there.")
         for entry in self.path.iterdir():
             if entry.is_symlink() and not entry.resolve().is_relative_to(home):
                 raise BadInput(f"{entry} is a link out of the run folder; put the file itself there.")
@@ -148,6 +154,7 @@ class RunFolder:
             # The folder's name may look like an address or a pattern; it is neither.
             whole = path.absolute()
             if sheet is None:
+                refuse_inflated(whole, whole.stat().st_size, path)
                 return sign_counts(pl.read_parquet(whole, glob=False))
             read = pl.read_csv(whole, schema_overrides=sheet, infer_schema_length=None, glob=False)
             # An editor may have added an empty line.

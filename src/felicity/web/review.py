@@ -5,6 +5,7 @@ prints carries a key. A reviewer types a name, which is recorded in the log.
 """
 
 import secrets
+from html import escape
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -53,6 +54,7 @@ def create_review_site(extension: Extension, queue: Queue, *, key: str) -> FastA
     review = _ReviewState(extension, queue, key)
     _add_entrance(site, review)
     _add_queue(site, review)
+    site.add_exception_handler(FelicityError, _tell)
     site.add_middleware(
         Guard,
         limit=RateLimit(REQUESTS_PER_SECOND),
@@ -60,6 +62,11 @@ def create_review_site(extension: Extension, queue: Queue, *, key: str) -> FastA
         refuse=lambda status: html("<p>Too many requests, or a request that is too large.</p>", status),
     )
     return site
+
+
+async def _tell(_: Request, error: Exception) -> Response:
+    """A log that was changed, or cannot be written, is said on a page."""
+    return html(f"<p>{escape(str(error))}</p>", 409)
 
 
 def serve_review(extension: Extension, queue: Queue, *, port: int = 0, quiet: bool = False) -> None:

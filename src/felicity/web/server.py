@@ -1,5 +1,6 @@
 """Starting a server: no access log, workers that share one socket, warnings about an open address."""
 
+import asyncio
 import ipaddress
 import logging
 import os
@@ -12,10 +13,12 @@ from contextlib import contextmanager, suppress
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from felicity.core.errors import BadInput, NotPossible
 
 DRAIN_SECONDS = 5
+IDLE_SECONDS = 10
 RESTART_SECONDS = 0.5
 BACKLOG = 4096
 LAST_PORT = 65535
@@ -132,7 +135,37 @@ def _configure(site: FastAPI, *, proxy: str | None = None) -> uvicorn.Config:
         proxy_headers=proxy is not None,
         forwarded_allow_ips=proxy or "",
         timeout_graceful_shutdown=DRAIN_SECONDS,
+        timeout_keep_alive=IDLE_SECONDS,
+        http=_ClosingProtocol,
     )
+
+
+class _ClosingProtocol(H11Protocol):
+    """HTTP/1.1 that also closes a connection on which no whole request begins within `IDLE_SECONDS`.
+
+    uvicorn itself waits for ever for a first request, and for the rest of one that has begun.
+    """
+
+    _since: float | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A connection was opened."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """A part of a request has arrived."""
+        super().data_received(data)
+        self._watch()
+
+    def _watch(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._since = None
+        elif self.timeout_keep_alive_task is None and not self.transport.is_closing():
+            now = self.loop.time()
+            self._since = self._since or now
+            wait = max(0.0, self._since + self.timeout_keep_alive - now)
+            self.timeout_keep_alive_task = self.loop.call_later(wait, self.timeout_keep_alive_handler)
 
 
 class _Server(uvicorn.Server):

@@ -1,5 +1,6 @@
 """The frame of every site: security headers, limits of body and rate, templates and static files."""
 
+import asyncio
 import hashlib
 import hmac
 import logging
@@ -25,6 +26,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Form = dict[str, str]
 
 LARGEST_BODY = 64 * 1024
+BODY_SECONDS = 30.0
 MOST_FIELDS = 200
 SILENT_SECONDS = 60.0
 MOST_REMEMBERED = 100
@@ -128,7 +130,12 @@ class Guard:
         if _declared_size(scope) > LARGEST_BODY:
             await self.refuse(413)(scope, receive, guarded)
             return
-        body = await _read_body(receive) if scope["method"] not in ("GET", "HEAD") else b""
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _read_body(receive) if scope["method"] not in ("GET", "HEAD") else b""
+        except TimeoutError:
+            await self.refuse(408)(scope, receive, guarded)
+            return
         if body is None:
             await self.refuse(413)(scope, receive, guarded)
             return
@@ -188,7 +195,8 @@ FormFields = Annotated[Form, Depends(read_form)]
 
 def make_site() -> FastAPI:
     """An application without documentation pages, with the shared static files."""
-    site = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    # A redirect to the address without a final slash would repeat the Host that a request claims.
+    site = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     site.mount("/static", StaticFiles(directory=str(files("felicity.web") / "static")), name="static")
     return site
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 import time
+import zlib
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,11 @@ KEY_REFUSED = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 UNREADABLE_TRIES = 8
 SAID_CHARACTERS = 200
 MESSAGE_CHARACTERS = 20_000
+# The longest answers, log-probabilities of many alternatives to every token of a batch, have some megabytes.
+LARGEST_ANSWER = 200_000_000
+PACKINGS = ("identity", "gzip", "x-gzip", "deflate")
+GZIP_OR_ZLIB = 47
+OF_THE_PACKING = ("content-encoding", "content-length", "transfer-encoding")
 # This many letters of a key in a row are not a coincidence.
 PIECE = 6
 RESUME_HINT = "finished scores are saved, and the same command resumes from there"
@@ -134,7 +140,7 @@ class Client:
             *(TimeoutError, UnicodeError),
         )
         self._http = httpx.AsyncClient(
-            headers={"Authorization": f"Bearer {key}"} if key else {},
+            headers={"Accept-Encoding": "gzip"} | ({"Authorization": f"Bearer {key}"} if key else {}),
             verify=_trust(),
             timeout=None,
             limits=httpx.Limits(max_connections=serving.concurrency),
@@ -177,7 +183,7 @@ class Client:
     async def _once(self, url: str, body: dict[str, Any] | None, read: Callable[[Any], T]) -> T:
         try:
             async with asyncio.timeout(self._serving.timeout):
-                response = await self._http.request("GET" if body is None else "POST", url, json=body)
+                response = await self._fetch("GET" if body is None else "POST", url, body)
         except self._broken as error:
             raise _TransientError(self._name(error)) from error
         if response.status_code >= HTTPStatus.BAD_REQUEST:
@@ -191,6 +197,33 @@ class Client:
         except UNEXPECTED as error:
             said = str(error) if isinstance(error, BadResponse) else "unexpected JSON"
             raise _TransientError(self._scrub(said), unreadable=True) from error
+
+    async def _fetch(self, method: str, url: str, body: dict[str, Any] | None) -> Any:
+        """The answer, unpacked in pieces, so that a small one cannot fill the memory.
+
+        Raises _TransientError if it is too large or packed in an unknown way.
+        """
+        import httpx
+
+        async with self._http.stream(method, url, json=body) as response:
+            packing = response.headers.get("content-encoding", "identity").strip().lower()
+            if packing not in PACKINGS:
+                raise _TransientError(f"an answer packed as {packing[:40]}", unreadable=True)
+            unpack = zlib.decompressobj(GZIP_OR_ZLIB) if packing != "identity" else None
+            content = bytearray()
+            async for piece in response.aiter_raw():
+                room = LARGEST_ANSWER + 1 - len(content)
+                try:
+                    content += unpack.decompress(piece, room) if unpack else piece
+                except zlib.error as error:
+                    raise _TransientError("an answer that cannot be unpacked", unreadable=True) from error
+                if len(content) > LARGEST_ANSWER:
+                    most = LARGEST_ANSWER // 1_000_000
+                    raise _TransientError(f"an answer of more than {most} MB", unreadable=True)
+            kept = {
+                name: value for name, value in response.headers.items() if name.lower() not in OF_THE_PACKING
+            }
+            return httpx.Response(response.status_code, headers=kept, content=bytes(content))
 
     def _name(self, error: Exception) -> str:
         if isinstance(error, TimeoutError):

@@ -97,6 +97,11 @@ class Log:
         if not self.path.exists():
             return self._events
         with self.path.open("rb") as handle:
+            handle.seek(0, os.SEEK_END)
+            if handle.tell() < self._position:
+                raise BadInput(
+                    f"{self.path} is shorter than it was: lines were cut off; restore the file from a copy."
+                )
             handle.seek(self._position)
             new = handle.read()
         whole = new[: new.rfind(b"\n") + 1]

@@ -66,9 +66,18 @@ class State:
     applied: int = 0
 
     def apply(self, events: Sequence[Event]) -> "State":
-        """Apply the events that are new; gives itself."""
+        """Apply the events that are new; gives itself.
+
+        Raises BadInput if one lacks what it should say.
+        """
         for event in events[self.applied :]:
-            self._take(event)
+            try:
+                self._take(event)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise BadInput(
+                    f"Line {self.applied + 1} of the log is not one that felicity wrote; restore the file "
+                    "from a copy."
+                ) from error
             self.applied += 1
         return self
 

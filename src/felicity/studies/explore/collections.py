@@ -104,6 +104,8 @@ def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[st
                 f"such as {path / MODELS}/NAME."
             )
         folders = sorted((path / MODELS).iterdir()) if (path / MODELS).is_dir() else []
+        for folder in folders:
+            RunFolder(folder).refuse_links()
         if not folders:
             raise BadInput(f"The context study in {path} has no finished model; run it again.")
         if check:
@@ -157,6 +159,10 @@ def _collect(name: str, sources: tuple[Source, ...], path: Path, study: Path | N
     build_index(sources, path)
     judged = pl.scan_parquet(path).select(pl.col("measure").unique(maintain_order=True)).collect()
     known = judged["measure"].to_list()
+    if not known:
+        raise BadInput(
+            f"{sources[0].run.path} has no judgements; explore a run whose stimuli a rule has judged."
+        )
     asked = [measure for measure in sources[0].manifest.get("measures", []) if measure in known]
     tables = [
         table for table in ("correlations", "fillers", "regions") if sources[0].run.file(table).exists()

@@ -4,10 +4,12 @@ from typing import Any
 
 import polars as pl
 
+from felicity.core.errors import BadInput
 from felicity.stats import average_cells
 from felicity.studies.explore.collections import Collection, read_study_curves, read_study_unit
 from felicity.studies.explore.comparison import MOST_POINTS, bin_points
 
+RATED = "correlations"
 CURVE_COLUMNS = (
     "model",
     "level",
@@ -76,8 +78,13 @@ def read_contexts(collection: Collection) -> dict[str, Any]:
 
 
 def read_ratings(collection: Collection, measure: str, model: int) -> dict[str, Any]:
-    """Mean ratings against a model's scores, and their correlations, by condition."""
+    """Mean ratings against a model's scores, and their correlations, by condition.
+
+    Raises BadInput if there are no ratings.
+    """
     source = collection.sources[model]
+    if "rating" not in source.scan("items").collect_schema().names() or not source.run.file(RATED).exists():
+        raise BadInput(f"The stimuli of {source.run.path} have no ratings; choose another run.")
     items = source.scan("items").select("item", "condition", "rating")
     asked = source.scan("requests").select("request", "item", "condition")
     scores = source.scan("scores").filter(pl.col("measure") == measure).select("request", "value")
@@ -98,5 +105,5 @@ def read_ratings(collection: Collection, measure: str, model: int) -> dict[str, 
 
 
 def _read_correlations(collection: Collection, measure: str, model: int) -> list[dict[str, Any]]:
-    frame = collection.sources[model].run.read("correlations")
+    frame = collection.sources[model].run.read(RATED)
     return frame.filter(pl.col("measure") == measure, pl.col("level") == "all").to_dicts()

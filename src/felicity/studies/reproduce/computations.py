@@ -164,12 +164,14 @@ def select(table: pl.DataFrame, where: Where | None) -> pl.DataFrame:
 def find_computation(name: str, beside: Path, registry: Registry[Computation]) -> Computation:
     """A computation by its name, or a function of a Python file beside the claims file.
 
-    Raises UnknownName, or BadInput if the file or the function is missing.
+    Raises UnknownName, or BadInput if the file or the function is missing or the file is elsewhere.
     """
     if ".py:" not in name:
         return registry[name]
     file, _, function = name.partition(":")
     path = beside / file
+    if not path.resolve().is_relative_to(beside.resolve()):
+        raise BadInput(f"{path} is not beside the claims file, so it is not run; put it there.")
     if not path.is_file():
         raise BadInput(f"There is no file {path}, which should define '{name}'.")
     found = _run_file(path).get(function)

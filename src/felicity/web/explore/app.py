@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
@@ -54,6 +55,7 @@ def create_explore_site(
     _add_files(site, state)
     _add_live(site, state)
     site.add_exception_handler(FelicityError, _tell)
+    site.add_exception_handler(RequestValidationError, _refuse_form)
     site.add_middleware(
         Guard,
         limit=RateLimit(REQUESTS_PER_SECOND),
@@ -86,6 +88,11 @@ def serve_explore(
 
 async def _tell(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, 400)
+
+
+async def _refuse_form(_: Request, _error: Exception) -> Response:
+    # FastAPI's own answer repeats what was sent, which JSON may not be able to hold.
+    return JSONResponse({"error": "This is not a question that the explorer's page asks."}, 422)
 
 
 class _ExplorerState:
@@ -223,7 +230,7 @@ def _add_live(site: FastAPI, state: _ExplorerState) -> None:
         state.admit(request)
         _need_models(state)
         texts = asked.get("texts")
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        if not isinstance(texts, list) or not all(_is_text(text) for text in texts):
             raise BadInput("'texts' should be a list of sentences.")
         with state.turn:
             return _answer(score_texts(state.models, texts, _text(asked, "context")))
@@ -257,13 +264,18 @@ def _need_models(state: _ExplorerState) -> None:
 
 def _number(asked: Mapping[str, Any], name: str) -> int:
     value = asked.get(name)
-    if not isinstance(value, int):
+    if not isinstance(value, int) or isinstance(value, bool):
         raise BadInput(f"'{name}' should be a whole number.")
     return value
 
 
 def _text(asked: Mapping[str, Any], name: str) -> str:
     value = asked.get(name, "")
-    if not isinstance(value, str):
-        raise BadInput(f"'{name}' should be a text.")
-    return value
+    if not _is_text(value):
+        raise BadInput(f"'{name}' should be a text of whole characters.")
+    return str(value)
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value of JSON is a text without half of a character (a lone surrogate)."""
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
