@@ -97,6 +97,20 @@ def test_a_link_out_of_the_folder_is_not_followed(folder: Path, tmp_path: Path) 
             use()
 
 
+def test_a_run_that_is_linked_into_a_study_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    (study / "models").mkdir(parents=True)
+    (study / "models" / "x").symlink_to(folder)
+    for use in (
+        lambda: RunFolder(study / "models" / "x").prepare(),
+        lambda: fe.read_run(study / "models" / "x"),
+    ):
+        with pytest.raises(BadInput, match="a link out of the study folder"):
+            use()
+    (tmp_path / "linked").symlink_to(folder)
+    assert fe.read_run(tmp_path / "linked")["judgements"].height == 2
+
+
 def test_an_export_can_defuse_cells_that_a_spreadsheet_would_run(folder: Path, tmp_path: Path) -> None:
     read_run(folder).export(tmp_path / "safe", safe=True)
     read_run(folder).export(tmp_path / "plain")

@@ -12,6 +12,7 @@ import polars as pl
 from felicity.core.contrasts import PAIR, Contrast
 from felicity.core.documents import is_document
 from felicity.core.errors import BadInput, UnknownName
+from felicity.core.files import refuse_name
 from felicity.core.frames import as_polars, is_frame
 from felicity.core.regions import BAR, split_bars
 from felicity.core.registry import BrokenPlugin
@@ -227,6 +228,8 @@ def take_frame(frame: Any, columns: Columns | None = None, *, affirmative: str |
 
 
 def _read_file(path: Path, columns: Columns, affirmative: str | None) -> Dataset:
+    # The name of a file becomes the name of a suite.
+    refuse_name(path)
     if is_document(path):
         _refuse_affirmative(affirmative, str(path))
         suite = read_suite(path)

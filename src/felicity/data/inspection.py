@@ -9,6 +9,7 @@ import polars as pl
 
 from felicity.core.documents import is_document
 from felicity.core.errors import FelicityError, UnknownName
+from felicity.core.files import refuse_name
 from felicity.data.catalogue import STARTER, STARTER_TITLE, Dataset, read_dataset
 from felicity.data.cloze_table import NEEDED, is_cloze_table
 from felicity.data.entry import load_entries
@@ -46,6 +47,7 @@ def check_file(path: Path, columns: Columns) -> Checked:
 
     Raises UnknownName if the table lacks a column that `columns` names.
     """
+    refuse_name(path)
     if is_document(path):
         items = read_dataset(str(path), columns).items
         return _gather(items, check_items(items))

@@ -177,6 +177,19 @@ def test_a_function_in_a_file_beside_the_claims_is_run(tmp_path: Path) -> None:
     ).as_expected
 
 
+@pytest.mark.parametrize("how", ["../outside.py", "absolute", "link.py", "linked/outside.py"])
+def test_a_file_elsewhere_than_beside_the_claims_is_not_run(tmp_path: Path, how: str) -> None:
+    outside, beside = tmp_path / "outside.py", tmp_path / "paper"
+    outside.write_text(f"open({str(tmp_path / 'executed')!r}, 'w')\ndef f(files, **_):\n    return 7\n")
+    beside.mkdir()
+    (beside / "link.py").symlink_to(outside)
+    (beside / "linked").symlink_to(tmp_path)
+    name = str(outside) if how == "absolute" else how
+    with pytest.raises(BadInput, match="is not beside the claims file"):
+        check(make_claims(beside, claim("x", "7", f"{name}:f")))
+    assert not (tmp_path / "executed").exists()
+
+
 @pytest.mark.parametrize(
     ("compute", "arguments", "said"),
     [

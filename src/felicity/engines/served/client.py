@@ -115,7 +115,7 @@ class Refused(Exception):
         self.said = said
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _TransientError(Exception):
     """A failure that may be gone at the next try."""
 
