@@ -98,7 +98,7 @@ def attack(
         stored += total
         shutil.rmtree(cache, ignore_errors=True)
     (place / "exchanges.txt").write_text(f"{size(MOMENTS)} exchanges, {ended} refused, {stored} scores\n")
-    assert stored
+    assert ended + stored
 
 
 def out(kind: str, folder: Path) -> list[str]:

@@ -11,12 +11,13 @@ from safetensors.torch import load_file, save_file
 
 import felicity as fe
 from felicity.core.errors import FelicityError
+from felicity.engines.causal import engine
 from felicity.engines.ngram.training import train_ngram
 from felicity.engines.sources import gguf, resolve_source
 from felicity.engines.trained.settings import TrainingSettings
 from felicity.engines.trained.training import train
 from felicity.engines.trained.training_data import prepare
-from tests.conftest import make_tiny_model
+from tests.conftest import Answer, make_tiny_model
 from tests.engines.conftest import write_tiny_gguf
 from tests.engines.ngram.test_ngram import PACKED
 
@@ -95,6 +96,27 @@ def test_weights_cut_short_while_they_are_in_use_end_in_a_sentence(models: tuple
     os.truncate(one / "model.safetensors", 100)
     with pytest.raises(FelicityError, match=CHANGED):
         lm.score(TEXTS)
+
+
+def test_the_command_line_says_it_in_a_sentence_and_exits_with_2(
+    models: tuple[Path, Path], tmp_path: Path, cli: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = models
+    first = shutil.copytree(one, tmp_path / "first")
+    load = engine.load_weights
+
+    def load_and_exchange(*given: Any, **options: Any) -> Any:
+        model = load(*given, **options)
+        copy_over(two / "model.safetensors", one / "model.safetensors")
+        return model
+
+    monkeypatch.setattr(engine, "load_weights", load_and_exchange)
+    answer = cli("judge", *TEXTS[:2], "-m", str(one))
+    assert answer.code == 2
+    assert f"model.safetensors {CHANGED}" in " ".join(answer.err.split())
+    monkeypatch.undo()
+    monkeypatch.setenv("FELICITY_CACHE", str(tmp_path / "cache"))
+    assert_true(first, kept=0)
 
 
 def test_a_model_that_is_only_touched_goes_on(models: tuple[Path, Path]) -> None:
