@@ -83,6 +83,7 @@ def test_context_says_that_its_polarity_is_the_other_one(
     assert said.code == 0, said.err
     assert "anti-stereotyping score without context" in said.out
     assert "matched, less stereotyping" in said.out
+    assert "accuracy" not in said.out
     assert "it is 100 minus the stereotyping score" in said.out
     page = read_text(tmp_path / "c" / "report.html")
     assert "Change of anti-stereotyping score with context" in page

@@ -216,7 +216,7 @@ def analyse(
     main = judgements.filter(pl.col("perturbation") == UNPERTURBED)
     return Findings(
         curves=curves,
-        terms=fit_regressions(judgements, formula=formula),
+        terms=fit_regressions(judgements, formula=formula, score=planned.headline.noun),
         points=everything,
         links=correlate_points(everything),
         gains=rank_gains(main),

@@ -13,6 +13,7 @@ from felicity.studies.context.curves import check_judgements, share_contexts
 from felicity.studies.context.tables import TERMS
 
 CONTEXT = "context"
+RESPONSE = "accuracy"
 UNRELATED = "unrelated"
 BY_ITEM, OWN = "items repeated", "own formula"
 PREDICTORS = {"log(length)": "length", "matched": "matched", "acceptable": "acceptable"}
@@ -20,13 +21,16 @@ CODING = "matched: +1 matched, -1 mismatched; acceptable: +1 acceptable, -1 unac
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
-def fit_regressions(judgements: pl.DataFrame, *, formula: str | None = None) -> pl.DataFrame:
+def fit_regressions(
+    judgements: pl.DataFrame, *, formula: str | None = None, score: str = RESPONSE
+) -> pl.DataFrame:
     """Rows of TERMS: the regressions for every model, and for every perturbation of the contexts.
 
     The random intercept is by phenomenon, as in the paper; by suite if there is one phenomenon; by item if
     there is one suite. Since each item recurs at every length and kind of context, each model is fitted
     again with a random intercept by item, and a note says which conclusions change. A predictor that
-    does not vary is left out and noted. formula: another right-hand side for the crossed contexts.
+    does not vary is left out and noted. formula: another right-hand side for the crossed contexts. score:
+    what the dataset calls its share of items, with which the formulas begin that are shown.
 
     Raises BadInput for judgements of several measures.
     """
@@ -41,7 +45,8 @@ def fit_regressions(judgements: pl.DataFrame, *, formula: str | None = None) -> 
         crossed = _crossed(judged)
         if formula and crossed.height:
             tables.append(_fit_own(crossed, str(model), _name(CONTEXT, suffix, OWN), formula))
-    return pl.concat([pl.DataFrame(schema=TERMS), *tables])
+    named = pl.col("formula").str.replace(f"{RESPONSE} ~", f"{score} ~", literal=True)
+    return pl.concat([pl.DataFrame(schema=TERMS), *tables]).with_columns(named)
 
 
 def _name(analysis: str, *parts: str) -> str:
@@ -120,7 +125,7 @@ def _fit(judged: pl.DataFrame, model: str, analysis: str, groups: list[str]) -> 
 def _fit_terms(
     cells: pl.DataFrame, right: str, *, model: str, analysis: str, n: int, left_out: list[str]
 ) -> pl.DataFrame:
-    labels = {"model": model, "analysis": analysis, "formula": f"accuracy ~ {right}", "n": n}
+    labels = {"model": model, "analysis": analysis, "formula": f"{RESPONSE} ~ {right}", "n": n}
     try:
         fitted = fit_glmm(f"cbind(hits, misses) ~ {right}", cells)
     except FelicityError as error:

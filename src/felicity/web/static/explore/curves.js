@@ -1,5 +1,5 @@
 // Curves of regions and contexts, and ratings against scores.
-import { choose, decimal, el, inUnit, named, notice, OF_REGIONS, sayP, table } from "./dom.js";
+import { choose, decimal, el, inUnit, named, notice, OF_REGIONS, sayKind, sayP, table } from "./dom.js";
 import { drawLines, drawScatter } from "./charts.js";
 import { go } from "./state.js";
 
@@ -35,7 +35,7 @@ export async function showContexts(page) {
   const charts = models.map((model) => {
     const rows = own.filter((row) => row.model === model);
     const base = rows.filter((row) => row.kind === "none");
-    const say = (row) => `${named(row.kind)}${row.source ? ` from ${named(row.source)}` : ""}${row.perturbation && row.perturbation !== "none" ? `, ${named(row.perturbation)}` : ""}`;
+    const say = (row) => `${sayKind(page.about, row.kind)}${row.source ? ` from ${named(row.source)}` : ""}${row.perturbation && row.perturbation !== "none" ? `, ${named(row.perturbation)}` : ""}`;
     const kinds = [...new Set(rows.filter((row) => row.kind !== "none").map(say))];
     const point = (row) => ({ x: row.length, y: 100 * row.accuracy, low: 100 * row.low, high: 100 * row.high });
     const series = kinds.map((kind) => ({ name: kind, points: [...base, ...rows.filter((row) => row.kind !== "none" && say(row) === kind)].map(point) }));
@@ -46,7 +46,7 @@ export async function showContexts(page) {
     levels.length > 1 ? el("div", { class: "bar" }, choose("part", "Part", levels.map((level) => [level, level ? named(level) : "all items"]), chosen, (value) => go("contexts", { part: value }))) : null,
     el("p", { class: "hint" }, "Length 0 is the same items without context; bars are 95% intervals, as in the study's report."),
     charts, el("details", null, el("summary", null, "As a table"), table(["Kind", "Model", "Length", page.about.headline, "95% interval", "n"],
-      own.map((row) => [named(row.kind), row.model, String(row.length), decimal(100 * row.accuracy, 1), `${decimal(100 * row.low, 1)} to ${decimal(100 * row.high, 1)}`, String(row.n)]), { numbers: [2, 3, 4, 5] })),
+      own.map((row) => [sayKind(page.about, row.kind), row.model, String(row.length), decimal(100 * row.accuracy, 1), `${decimal(100 * row.low, 1)} to ${decimal(100 * row.high, 1)}`, String(row.n)]), { numbers: [2, 3, 4, 5] })),
   ];
 }
 

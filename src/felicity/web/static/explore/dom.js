@@ -43,6 +43,8 @@ export const sayP = (p) => (p < 0.001 ? "p < .001" : `p = ${p.toFixed(3).replace
 export const sayWord = (about, verdict) => ({ right: about.verdicts[0], wrong: about.verdicts[1] }[verdict] || verdict);
 export const sayCondition = (about, condition) => about.sentences[condition] || condition;
 export const named = (name) => String(name).replaceAll("_", " ");
+// A kind of context, whose sentences are called as the dataset calls them.
+export const sayKind = (about, kind) => named(kind).replace(/\b(un)?acceptable$/, (word) => about.sentences[word === "acceptable" ? "good" : "bad"] || word);
 
 // A number in the unit that the page shows: `from` is what it is in, or empty for what has no unit.
 export function inUnit(value, from, to) {

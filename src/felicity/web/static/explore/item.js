@@ -1,5 +1,5 @@
 // One item: its sentences over one another by character, surprisal by token or word, the running margin.
-import { choose, decimal, el, inUnit, lean, named, notice, OF_REGIONS, percent, sayCondition, signed, table, tint, toggle, UNCORRECTED } from "./dom.js";
+import { choose, decimal, el, inUnit, lean, named, notice, OF_REGIONS, percent, sayCondition, sayKind, signed, table, tint, toggle, UNCORRECTED } from "./dom.js";
 import { drawLines } from "./charts.js";
 import { sayVerdict } from "./items.js";
 import { go, link } from "./state.js";
@@ -163,7 +163,7 @@ export async function showItem(page) {
     el("h1", { tabindex: "-1" }, item.item),
     buildAround(item),
     el("ul", { class: "verdicts" }, page.models.map((name, place) => el("li", null, el("strong", null, name), " ", sayVerdict(page, item, place)))),
-    "kind" in item && item.kind !== "none" ? el("p", { class: "hint" }, `Context: ${named(item.kind)}, length ${item.length}.`) : null,
+    "kind" in item && item.kind !== "none" ? el("p", { class: "hint" }, `Context: ${sayKind(page.about, item.kind)}, length ${item.length}.`) : null,
     contexts.map((text) => el("details", { class: "context" }, el("summary", null, `Context (${text.length} characters)`), el("p", { dir: "auto" }, text))),
     el("div", { class: "bar" }, buildControls(page),
       item.sentences.length > 2 ? [choose("first", "Margin of", conditions, String(first), (value) => go("item", { first: value }, { replace: true })),

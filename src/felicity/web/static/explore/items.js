@@ -1,5 +1,5 @@
 // The list of judgements: facets, search, order, pages, export.
-import { choose, count, download, el, inUnit, named, notice, sayCondition, sayWord, signed } from "./dom.js";
+import { choose, count, download, el, inUnit, named, notice, sayCondition, sayKind, sayWord, signed } from "./dom.js";
 import { go, later, link } from "./state.js";
 
 const TITLES = {
@@ -35,7 +35,7 @@ function facetBox(page, facet, values) {
   };
   const boxes = values.map(([value, number], place) => el("label", { class: number ? "choice" : "choice none", for: `${facet}-${place}` },
     el("input", { type: "checkbox", id: `${facet}-${place}`, value, checked: chosen.includes(value), onchange: (event) => change(value, event.target.checked) }),
-    el("span", { class: "name" }, facet === "difference" ? sayDifference(page, value) : facet === "verdict" ? sayWord(page.about, value) : named(facet === "condition" ? sayCondition(page.about, value) : value)), el("span", { class: "tally" }, count(number))));
+    el("span", { class: "name" }, facet === "difference" ? sayDifference(page, value) : facet === "verdict" ? sayWord(page.about, value) : facet === "kind" ? sayKind(page.about, value) : named(facet === "condition" ? sayCondition(page.about, value) : value)), el("span", { class: "tally" }, count(number))));
   return el("details", { class: "facet", open: chosen.length > 0 || (!isNarrow() && (values.length <= LONG_FACET || facet === "phenomenon")), data: { facet } },
     el("summary", null, title, chosen.length ? el("span", { class: "badge" }, chosen.length) : null),
     el("fieldset", null, el("legend", { class: "away" }, title), boxes));
@@ -114,7 +114,7 @@ export function buildRows(page, answer) {
         row.text.length > 1 || row.condition[place] ? el("span", { class: "condition" }, sayCondition(page.about, row.condition[place])) : null, " ",
         el("span", { dir: "auto" }, markDifference(row.text, place)))),
         row.text.length > 4 ? el("p", { class: "hint" }, `and ${row.text.length - 4} more`) : null),
-      factors.map((name) => el("td", { data: { label: TITLES[name] } }, named(row[name]))),
+      factors.map((name) => el("td", { data: { label: TITLES[name] } }, name === "kind" ? sayKind(page.about, row[name]) : named(row[name]))),
       shownModels.map((place) => el("td", { class: "n", data: { label: page.models[place] } }, sayVerdict(page, row, place))),
       el("td", { class: "n", data: { label: "Tokens ±" } }, row.difference[page.a] === null ? "–" : signed(row.difference[page.a], 0)))))));
 }
