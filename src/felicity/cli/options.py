@@ -46,7 +46,10 @@ Eos = Annotated[str | None, typer.Option(help="End token to score: none, auto, o
 Join = Annotated[str | None, typer.Option(help="Separator of context and text.  [default: a space]")]
 Overflow = Annotated[
     str | None,
-    typer.Option(help="Inputs longer than the window: error, or drop old context.  [default: error]"),
+    typer.Option(
+        help="Inputs longer than the window: error; drop old context; or, for surprisal, slide: windows that "
+        "advance by half a window, or slide:N by N tokens.  [default: error]"
+    ),
 ]
 Casing = Annotated[str | None, typer.Option(help="Casing: keep or lower.  [default: keep]")]
 Compat = Annotated[

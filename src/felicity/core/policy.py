@@ -5,6 +5,7 @@ tokenizes the context separately, and a third skips the first token. Each such c
 policy is part of every cache key and of every manifest.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
@@ -15,7 +16,8 @@ from felicity.core.ids import fingerprint
 Seam = Literal["offsets", "count", "apart"]
 First = Literal["skip", "refuse"]
 Casing = Literal["keep", "lower"]
-Overflow = Literal["error", "drop"]
+Overflow = Literal["error", "drop", "slide"]
+SLIDE = "slide"
 Pll = Literal["auto", "word_l2r", "original"]
 Seq2Seq = Literal["auto", "target", "span", "words"]
 Order = Literal["auto", "both", "left"]
@@ -59,7 +61,8 @@ class Policy:
         counts it in the audit, `refuse` raises an error.
     casing: `keep`, or `lower` before tokenizing.
     overflow: an input longer than the window is an `error`, or loses its oldest context sentences
-        (`drop`). A text that does not fit by itself is always an error.
+        (`drop`). A text that does not fit by itself is an error, or is scored by a left-to-right model in
+        windows that advance by half a window (`slide`) or by N tokens (`slide:N`).
 
     Each of the other fields applies to one family of models; for other families it is recorded as `auto`.
 
@@ -82,7 +85,7 @@ class Policy:
     seam: Seam = "offsets"
     first: First = "skip"
     casing: Casing = "keep"
-    overflow: Overflow = "error"
+    overflow: str = "error"
     pll: Pll = "auto"
     seq2seq: Seq2Seq = "auto"
     order: Order = "auto"
@@ -92,6 +95,8 @@ class Policy:
     def __post_init__(self) -> None:
         for field, choices in CHOICES.items():
             value = getattr(self, field)
+            if field == "overflow" and re.fullmatch(rf"{SLIDE}:0*[1-9]\d*", str(value)):
+                continue
             if value not in choices:
                 raise UnknownName(f"policy {field}", str(value), choices)
         for field in ("bos", "eos", "lead"):
@@ -123,6 +128,25 @@ class Policy:
     def key(self) -> str:
         """The key of cache entries; equal policies have equal keys."""
         return fingerprint(self.as_dict())
+
+
+def find_stride(overflow: str, window: int) -> int | None:
+    """The tokens by which windows advance over a long text; None if the policy does not slide.
+
+    Raises FelicityError for a stride that is no shorter than the window.
+
+    >>> find_stride("slide", 1024), find_stride("slide:100", 1024), find_stride("drop", 1024)
+    (512, 100, None)
+    """
+    name, _, stride = overflow.partition(":")
+    if name != SLIDE:
+        return None
+    tokens = int(stride) if stride else max(window // 2, 1)
+    if tokens >= window:
+        raise FelicityError(
+            f"--overflow {overflow} advances by more than the model's window of {window} tokens; choose less."
+        )
+    return tokens
 
 
 COMPAT: dict[str, Policy] = {

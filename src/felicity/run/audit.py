@@ -10,6 +10,7 @@ from felicity.core.schemas import AUDIT
 from felicity.data import Dataset, check_items
 
 EXAMPLES = 3
+OVERLONG = "over-long inputs"
 
 
 def audit_requests(
@@ -48,9 +49,7 @@ def audit_requests(
             len(known),
             "oldest context dropped to fit the window",
         ),
-        _requests(
-            "over-long inputs", known.filter(pl.col("n_over") > 0), len(known), "longer than the window"
-        ),
+        _requests(OVERLONG, known.filter(pl.col("n_over") > 0), len(known), "longer than the window"),
     ]
     unread = known.filter(pl.col("n_tokens").is_null())
     if len(unread):
@@ -188,9 +187,14 @@ def _audit_bars(lines: Sequence[int], of: int) -> list[tuple[object, ...]]:
 
 
 def refuse_overlong(
-    requests: pl.DataFrame, encodings: pl.DataFrame, *, model: str, window: int | None
+    requests: pl.DataFrame,
+    encodings: pl.DataFrame,
+    *,
+    model: str,
+    window: int | None,
+    slides: bool = False,
 ) -> None:
-    """Refuse texts that do not fit into the model's window.
+    """Refuse texts that do not fit into the model's window; `slides`: a text can be scored in windows.
 
     Raises BadInput naming the first text and what to do.
     """
@@ -200,6 +204,7 @@ def refuse_overlong(
     first = over.row(0, named=True)
     can_drop = first["context"] is not None and first["n_dropped"] == 0
     step = "drop old context with --overflow drop" if can_drop else "shorten or remove it"
+    step = "score it in windows with --overflow slide" if slides and not can_drop else step
     more = f" ({len(over)} such texts)" if len(over) > 1 else ""
     raise BadInput(
         f"The input of '{first['request']}' is {window + first['n_over']} tokens long, but '{model}' "

@@ -40,6 +40,7 @@ from felicity.run.scoring import (
     read_words,
     score_missing,
 )
+from felicity.run.sliding import score_sliding, slides
 from felicity.run.store import ScoreStore
 
 # Families whose sums of many products are rounded in float32. A sentence of SmolLM2 was off by up to 4.5e-3
@@ -346,7 +347,12 @@ class Model:
         )
 
     def _kept_tokens(self, prompts: pl.DataFrame) -> pl.DataFrame:
-        """Tokens from the cache, scored first if they are missing."""
+        """Tokens from the cache, scored first if they are missing; over-long texts as the policy says."""
+        if slides(self.info):
+            return score_sliding(self.engine, prompts, self._fitting_tokens)
+        return self._fitting_tokens(prompts)
+
+    def _fitting_tokens(self, prompts: pl.DataFrame) -> pl.DataFrame:
         score_missing(self.engine, self.store, find_missing(self.store, prompts))
         return pl.concat(list(self.read(prompts)))
 
@@ -355,8 +361,12 @@ class Model:
         if "more" not in self.info.can:
             raise NotPossible(f"'{self.info.name}' gives log-probabilities only; omit rank, entropy and top.")
         extras.check_top(self.info.vocabulary)
-        scored = self._verified(pl.concat(list(self.engine.score(prompts, extras=extras))))
-        return prompts.select("request").join(scored, on="request", maintain_order="left")
+
+        def score(fitting: pl.DataFrame) -> pl.DataFrame:
+            scored = self._verified(pl.concat(list(self.engine.score(fitting, extras=extras))))
+            return fitting.select("request").join(scored, on="request", maintain_order="left")
+
+        return score_sliding(self.engine, prompts, score) if slides(self.info) else score(prompts)
 
     def score_all(
         self, pending: pl.DataFrame, *, step: str = SCORING, progress: Progress | None = None

@@ -15,9 +15,10 @@ from felicity.core.schemas import sign_counts
 from felicity.core.units import UNITS, convert
 from felicity.data import read_plain, read_table
 from felicity.measures import BOUNDARIES
-from felicity.run.audit import audit_texts, refuse_overlong
+from felicity.run.audit import OVERLONG, audit_texts, refuse_overlong
 from felicity.run.model import Model
 from felicity.run.prompts import build_prompts, make_room
+from felicity.run.sliding import describe_sliding, slides
 
 By = Literal["token", "word", "region", "sentence"]
 SEPARATOR = BAR
@@ -136,10 +137,22 @@ def audit_surprisal(lm: Model, given: Texts) -> pl.DataFrame:
     """
     prompts = build_prompts(given.plain, _contexts(given.contexts))
     encodings = lm.engine.encode(prompts)
-    refuse_overlong(
-        prompts.with_columns(context="context_text"), encodings, model=lm.info.name, window=lm.info.window
+    if not slides(lm.info):
+        refuse_overlong(
+            prompts.with_columns(context="context_text"),
+            encodings,
+            model=lm.info.name,
+            window=lm.info.window,
+            slides=lm.info.kind == "left-to-right",
+        )
+    audit = audit_texts(given.plain, prompts["context_text"].to_list(), encodings, barred=given.barred)
+    sliding = describe_sliding(lm.info, encodings["n_over"].to_list())
+    return audit.with_columns(
+        pl.when(pl.lit(bool(sliding)) & (pl.col("check") == OVERLONG))
+        .then(pl.lit(sliding))
+        .otherwise("meaning")
+        .alias("meaning")
     )
-    return audit_texts(given.plain, prompts["context_text"].to_list(), encodings, barred=given.barred)
 
 
 def check_units(by: str, unit: str, *, extras: bool, spillover: int, boundary: str) -> None:
