@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from felicity.stats import compare_all, describe_comparison
+from felicity.stats import compare_all, compare_conclusions, describe_comparison
 from felicity.studies.acceptability.findings import describe_findings
 from felicity.studies.causality.findings import ABSENT, FOUND, REVERSED, check_preference
 from felicity.studies.cloze.size_comparison import conclude
-from felicity.studies.context.regressions import compare_conclusions
 
 ALPHA = 0.05
 # Words that rank or praise; a sentence that states figures needs none of them.
@@ -192,7 +191,7 @@ def test_a_changed_conclusion_is_never_called_unchanged(rows: list[Any]) -> None
         )
         for place in (0, 1)
     )
-    said = compare_conclusions(plain, other)
+    said = compare_conclusions(plain, other, against="the model without items")
     known = [row for row in rows if row[0] is not None and row[1] is not None]
     changed = [
         row

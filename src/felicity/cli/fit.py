@@ -38,6 +38,10 @@ def fit(
     where: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only these rows; repeatable.")
     ] = None,
+    penalty: Annotated[
+        float | None,
+        typer.Option(help="Scale of a weak prior on the SDs of random effects, in log-odds; 2 is weak."),
+    ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     figure: Annotated[Path | None, typer.Option(help="Draw the coefficients to a .svg or .png file.")] = None,
     json: Json = False,
@@ -46,8 +50,10 @@ def fit(
 
     Linear mixed models are fitted by REML with Satterthwaite's degrees of freedom, binomial and cumulative
     (ordinal) ones by Laplace with Wald z-tests; without random terms they are R's lm, glm and clm. Terms are
-    named as lme4 names them. For a run, the table is its judgements (margin, passed), or its stimuli if the
-    response is a measure or `surprisal`; several runs are stacked, with a column `model`.
+    named as lme4 names them. A fit that separates right from wrong (SDs or coefficients beyond 10 log-odds,
+    R2 beyond .99) is called degenerate; --penalty fits it with a weak prior, as blme does. For a run, the
+    table is its judgements (margin, passed), or its stimuli if the response is a measure or `surprisal`;
+    several runs are stacked, with a column `model`.
 
     \b
     Examples:
@@ -73,6 +79,7 @@ def fit(
         reml=not ml,
         contrasts=read_contrasts(contrast or []),
         level=level,
+        penalty=penalty,
     )
     told = found.as_dict()
     if figure:

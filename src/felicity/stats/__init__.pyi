@@ -44,6 +44,7 @@ from .intervals import wilson_interval as wilson_interval
 from .mixed.backward_elimination import drop_random_terms as drop_random_terms
 from .mixed.backward_elimination import reduce_lmm as reduce_lmm
 from .mixed.binomial import fit_glmm as fit_glmm
+from .mixed.compare_models import compare_conclusions as compare_conclusions
 from .mixed.compare_models import compare_models as compare_models
 from .mixed.cumulative import fit_clmm as fit_clmm
 from .mixed.fitted import describe_codings as describe_codings

@@ -166,6 +166,7 @@ def fit_model(
     contrasts: Mapping[str, Contrast] | None = None,
     level: float = 0.95,
     ties: Ties = "drop",
+    penalty: float | None = None,
 ) -> Fit:
     """Fit what the formula says: a mixed model if it has random terms, else ordinary regression.
 
@@ -173,6 +174,7 @@ def fit_model(
     link: of a cumulative model, 'logit' (default) or 'probit'.
     ties: what a binomial model does with judgements of 0.5: 'drop' them, and say how many, or count them
         as 'wrong'.
+    penalty: of a binomial or cumulative mixed model, the scale in log-odds of a weak prior on the SDs.
 
     Raises UnknownName for a family or link that felicity does not have, BadInput for data no model can be
     fitted to.
@@ -185,18 +187,22 @@ def fit_model(
         raise BadInput(f"The level of the intervals is {level:g}; choose one between 0 and 1, such as 0.95.")
     parsed = parse_formula(formula)
     mixed = bool(parsed.random)
+    if penalty is not None and (family == "gaussian" or not mixed):
+        raise BadInput(
+            "A penalty is on the SDs of random effects of a binomial or cumulative model; leave it out here."
+        )
+    options: dict[str, Any] = {"contrasts": contrasts, "level": level}
+    options |= {"penalty": penalty} if mixed else {}
     if family == "binomial":
         table, notes = treat_ties(as_polars(frame), parsed.response, ties)
-        found = (fit_glmm if mixed else fit_glm)(parsed, table, contrasts=contrasts, level=level)
+        found: FittedModel | GeneralizedRegression = (fit_glmm if mixed else fit_glm)(
+            parsed, table, **options
+        )
         return replace(found, notes=(*found.notes, *notes))
     if family == "cumulative":
-        return (fit_clmm if mixed else fit_clm)(
-            formula,
-            frame,
-            link="probit" if link == "probit" else "logit",
-            contrasts=contrasts,
-            level=level,
-        )
+        options["link"] = "probit" if link == "probit" else "logit"
+        ordinal: Fit = (fit_clmm if mixed else fit_clm)(formula, frame, **options)
+        return ordinal
     if mixed:
         return fit_lmm(formula, frame, reml=reml, contrasts=contrasts, level=level)
     return fit_ols(formula, frame, contrasts=contrasts, level=level)

@@ -1,9 +1,11 @@
+import numpy as np
 import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput
+from felicity.stats import compare_conclusions
 from felicity.studies.context import regressions
-from felicity.studies.context.regressions import compare_conclusions, print_terms
+from felicity.studies.context.regressions import print_terms
 from felicity.studies.context.tables import TERMS
 from tests.studies.context.sweeps import judge, sweep, table
 
@@ -188,7 +190,7 @@ def test_the_model_with_items_equals_lme4_and_says_what_changes() -> None:
 def test_a_term_that_loses_its_significance_is_named() -> None:
     plain = pl.DataFrame({"term": ["a", "b"], "p": [0.01, 0.2], "estimate": [1.0, 1.0]})
     repeated = pl.DataFrame({"term": ["a", "b"], "p": [0.06, 0.01], "estimate": [1.0, 1.0]})
-    said = compare_conclusions(plain, repeated)
+    said = compare_conclusions(plain, repeated, against="the model without items")
     assert said == "Against the model without items, no longer significant: a; newly significant: b."
 
 
@@ -196,3 +198,29 @@ def test_a_formula_of_ones_own_is_fitted_beside_the_others() -> None:
     terms = regressions.fit_regressions(own(), formula="accuracy ~ log(length) + (1 | suite)")
     mine = terms.filter(analysis="context (own formula)")
     assert mine["term"].to_list() == ["(Intercept)", "log(length)"]
+
+
+def test_a_degenerate_fit_is_no_check_and_a_penalized_one_takes_its_place() -> None:
+    rng, rows = np.random.default_rng(11), []
+    for suite in range(6):
+        for i in range(4):
+            item = f"s{suite}/{i}"
+            right = (i + suite) % 3 != 0
+            rows.append(judge(item, float(right), phenomenon=f"p{suite}"))
+            for kind in (
+                "matched_acceptable",
+                "matched_unacceptable",
+                "mismatched_acceptable",
+                "mismatched_unacceptable",
+            ):
+                for length in (10, 40, 160):
+                    # An item is right, or wrong, in nearly all of its contexts.
+                    passed = float(right != (rng.random() < 0.01))
+                    rows.append(judge(item, passed, kind, length, phenomenon=f"p{suite}"))
+    terms = regressions.fit_regressions(table(rows))
+    notes = dict(terms.select("analysis", "note").unique("analysis", maintain_order=True).iter_rows())
+    repeated = notes["context (items repeated)"]
+    assert "The fit is degenerate" in repeated
+    assert "conclusion" not in repeated
+    assert "significant" not in repeated
+    assert "Against the model without items" in notes["context (items repeated, penalized)"]

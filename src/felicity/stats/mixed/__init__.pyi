@@ -11,6 +11,7 @@ from .cumulative import ordinal_residuals as ordinal_residuals
 from .cumulative import read_ordered as read_ordered
 from .cumulative import threshold_table as threshold_table
 from .cumulative import without_intercept as without_intercept
+from .fitted import DEGENERATE as DEGENERATE
 from .fitted import FittedModel as FittedModel
 from .fitted import describe_codings as describe_codings
 from .fitted import describe_effect as describe_effect

@@ -12,7 +12,7 @@ from felicity.core.errors import BadInput
 from felicity.stats.frames import Codes, Frame, Vector, as_polars, one_thread
 from felicity.stats.mixed.binomial_response import BinomialResponse, log_coefficients
 from felicity.stats.mixed.coding import Coder, Contrast
-from felicity.stats.mixed.fitted import FittedModel, assemble_fit
+from felicity.stats.mixed.fitted import FittedModel, assemble_fit, check_penalty, note_penalty
 from felicity.stats.mixed.formula import Formula, parse_formula
 from felicity.stats.mixed.formula_grammar import ROWWISE, Call, Name, column_name, parse_terms, walk
 from felicity.stats.mixed.laplace_criterion import LaplaceCriterion, LaplacePoint
@@ -116,11 +116,15 @@ def fit_glmm(
     *,
     contrasts: Mapping[str, Contrast] | None = None,
     level: float = 0.95,
+    penalty: float | None = None,
 ) -> FittedModel:
     """Fit a logistic mixed model, `cbind(hits, n - hits) ~ period + (1 | herd)` or `correct ~ ...`.
 
     The response is 0/1, a factor of two levels (the second is a hit) or counts; rows alike in every
     predictor are merged into counts first, which changes no estimate. Tests are Wald z.
+
+    penalty: the scale, in log-odds, of a weak prior on the SDs of random effects (`penalize_covariances`),
+        for data that separate right from wrong; 2 is weak.
 
     Raises BadInput or UnknownName in a sentence for data no model can be fitted to.
     """
@@ -130,7 +134,7 @@ def fit_glmm(
     cells = merge_rows(table, parsed, hits, trials)
     counts = (cells.table[".hits"].to_numpy(), cells.table[".trials"].to_numpy())
     data = build_model_frame(parsed, cells.table, contrasts=contrasts, counts=counts)
-    return _fit(data, cells, hits, trials, level)
+    return _fit(data, cells, hits, trials, level, check_penalty(penalty))
 
 
 def merge_rows(table: pl.DataFrame, formula: Formula, hits: Vector, trials: Vector) -> Cells:
@@ -155,17 +159,22 @@ def merge_rows(table: pl.DataFrame, formula: Formula, hits: Vector, trials: Vect
     return Cells(merged.drop(".row"), cell, lengths.astype(np.float64))
 
 
-def _fit(data: ModelFrame, cells: Cells, hits: Vector, trials: Vector, level: float) -> FittedModel:
+def _fit(
+    data: ModelFrame, cells: Cells, hits: Vector, trials: Vector, level: float, penalty: float | None
+) -> FittedModel:
     own_trials = data.trials if data.trials is not None else np.ones(data.n)
     start = start_logistic(data.y, own_trials, data.x, data.names)
     response = BinomialResponse(data.y, own_trials, data.x, start)
-    criterion = LaplaceCriterion(response, data.effects)
+    criterion = LaplaceCriterion(response, data.effects, penalty)
     optimum = find_minimum(criterion.value_and_gradient, criterion.start)
     point = criterion.at(optimum.x, slopes=False)
     theta, gamma = criterion.split(optimum.x)
     beta, vcov = response.beta(gamma), response.covariance(criterion.gamma_covariance(optimum))
     deviance = point.deviance - 2.0 * log_coefficients(hits, trials)
-    return _describe(data, cells, (hits, trials), point, theta, beta, vcov, deviance, optimum.gradient, level)
+    found = _describe(
+        data, cells, (hits, trials), point, theta, beta, vcov, deviance, optimum.gradient, level
+    )
+    return note_penalty(found, penalty)
 
 
 def _describe(

@@ -68,3 +68,26 @@ def refit_by_ml(model: FittedModel) -> FittedModel:
     if model.method != "REML":
         return model
     return fit_linear_frame(model.frame, reml=False, level=model.level)
+
+
+def compare_conclusions(
+    plain: pl.DataFrame, fuller: pl.DataFrame, *, against: str, alpha: float = 0.05
+) -> str:
+    """Which terms are significant in one of two fits only, or in both with opposite signs: a sentence.
+
+    plain, fuller: columns term, estimate and p. against: what the first fit is called in the sentence.
+    """
+    both = plain.join(fuller, on="term", suffix="_fuller").drop_nulls(["p", "p_fuller"])
+    if both.is_empty():
+        return ""
+    # A p that is not a number shows nothing.
+    first, second = (pl.col(name).fill_nan(1.0) <= alpha for name in ("p", "p_fuller"))
+    lost = both.filter(first & ~second)["term"].to_list()
+    won = both.filter(~first & second)["term"].to_list()
+    turned = both.filter(first & second & (pl.col("estimate") * pl.col("estimate_fuller") < 0))[
+        "term"
+    ].to_list()
+    said = [f"no longer significant: {', '.join(lost)}"] if lost else []
+    said += [f"newly significant: {', '.join(won)}"] if won else []
+    said += [f"significant with the opposite sign: {', '.join(turned)}"] if turned else []
+    return f"Against {against}, {'; '.join(said) or 'no conclusion changes'}."

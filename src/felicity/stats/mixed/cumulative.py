@@ -12,7 +12,7 @@ from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, level
 from felicity.stats.mixed.binomial import refuse_ordinal_separation
 from felicity.stats.mixed.coding import Coder, Contrast
 from felicity.stats.mixed.cumulative_response import LINKS, CumulativeResponse, CumulativeRows
-from felicity.stats.mixed.fitted import FittedModel, assemble_fit
+from felicity.stats.mixed.fitted import FittedModel, assemble_fit, check_penalty, note_penalty
 from felicity.stats.mixed.formula import Formula, parse_formula
 from felicity.stats.mixed.formula_grammar import Call, Name, column_name, parse_value
 from felicity.stats.mixed.laplace_criterion import LaplaceCriterion
@@ -48,11 +48,13 @@ def fit_clmm(
     link: LinkName = "logit",
     contrasts: Mapping[str, Contrast] | None = None,
     level: float = 0.95,
+    penalty: float | None = None,
 ) -> FittedModel:
     """Fit an ordinal mixed model, `rating ~ context * bias + (1 | rater) + (1 | item)`.
 
     The response is whole numbers, an Enum, true and false, or `factor(x)`. A positive estimate makes higher
     levels more likely; thresholds are flexible. Laplace approximation, Wald z from the observed information.
+    penalty: as in `fit_glmm`.
 
     Raises BadInput or UnknownName in a sentence for data no model can be fitted to.
     """
@@ -63,12 +65,13 @@ def fit_clmm(
     data = build_model_frame(parsed, table, contrasts=contrasts, counts=counts)
     x, names = without_intercept(data.x, data.names)
     response = fit_thresholds(answers, x, names, link)
-    criterion = LaplaceCriterion(response, data.effects)
+    criterion = LaplaceCriterion(response, data.effects, check_penalty(penalty))
     optimum = find_minimum(criterion.value_and_gradient, criterion.start)
     gamma = criterion.split(optimum.x)[1]
     vcov = response.covariance(criterion.gamma_covariance(optimum), gamma)
     data = replace(data, x=x, names=names, terms=data.terms[1:])
-    return _describe(data, answers, criterion, optimum.x, vcov, optimum.gradient, level)
+    found = _describe(data, answers, criterion, optimum.x, vcov, optimum.gradient, level)
+    return note_penalty(found, penalty)
 
 
 def read_ordered(table: pl.DataFrame, expression: str) -> OrderedResponse:

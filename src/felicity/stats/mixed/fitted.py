@@ -1,13 +1,14 @@
 """A fitted model in plain words, the way a paper states it, and the key to its numbered terms."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite, log, pi
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
+from felicity.core.errors import BadInput
 from felicity.stats.frames import Vector
 from felicity.stats.mixed.model_frame import ModelFrame
 from felicity.stats.mixed.random_effects import Block, RandomEffects
@@ -16,6 +17,10 @@ from felicity.stats.wording import format_df, format_number, format_p, format_sh
 SINGULAR_BELOW = 1e-4
 SLOPE_LEFT = 1e-2
 LOGIT_VARIANCE = pi**2 / 3.0
+# Beyond these a fit on the scale of a link is degenerate: log-odds of 10 are 22,000 to 1.
+DEGENERATE_LOG_ODDS = 10.0
+DEGENERATE_R2 = 0.99
+DEGENERATE = "The fit is degenerate"
 KINDS = {
     "gaussian": "linear mixed model",
     "binomial": "logistic mixed model",
@@ -129,6 +134,8 @@ class FittedModel:
     modes: group, level, term, value: the conditional modes of the random effects.
     thresholds: term ('1|2'), estimate, se, of a cumulative model; None for others.
     criterion: REML criterion, or -2 log likelihood.
+    degenerate: whether it separates right from wrong so far that it shows nothing (`find_degeneracy`).
+    penalty: the scale of the prior on the SDs of random effects, if there was one.
     notes: what a reader must know about this fit, one sentence each.
     theta: relative covariance parameters in the order of `frame.effects`, on its columns' scaling.
     vcov: covariance of the fixed effects; vcov_theta: of (theta, sigma) or (theta,), may be singular.
@@ -163,6 +170,8 @@ class FittedModel:
     link: str = "identity"
     thresholds: pl.DataFrame | None = None
     converged: bool = True
+    degenerate: bool = False
+    penalty: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The model as JSON-ready values, tables as lists of rows; what is not finite is null."""
@@ -183,6 +192,8 @@ class FittedModel:
             "groups": self.groups,
             "singular": self.singular,
             "converged": self.converged,
+            "degenerate": self.degenerate,
+            "penalty": self.penalty,
             "r2_marginal": self.r2_marginal,
             "r2_conditional": self.r2_conditional,
             "level": self.level,
@@ -220,6 +231,9 @@ def assemble_fit(
     singular = is_singular(effects, theta)
     random, correlations = variance_table(effects, theta, sigma)
     marginal, conditional = nakagawa_r2(predictor, effects, theta, sigma, weights, latent=latent)
+    signs: list[str] = []
+    if known["family"] != "gaussian":
+        signs = find_degeneracy(data, theta, known["fixed"], conditional, latent)
     count = data.x.shape[1] + len(known.get("thresholds", ())) + effects.n_theta + (sigma is not None)
     return FittedModel(
         formula=str(data.formula),
@@ -239,8 +253,9 @@ def assemble_fit(
         r2_conditional=conditional,
         theta=theta,
         frame=data,
-        notes=(*_fit_notes(singular, slope), *notes),
+        notes=(*_fit_notes(singular, slope), *_degeneracy_notes(signs), *notes),
         converged=slope <= SLOPE_LEFT,
+        degenerate=bool(signs),
         **known,
     )
 
@@ -253,6 +268,61 @@ def _fit_notes(singular: bool, slope: float) -> tuple[str, ...]:
     if slope > SLOPE_LEFT:
         notes.append(f"The optimizer stopped with a slope of {slope:.2g} left; treat the numbers with care.")
     return tuple(notes)
+
+
+def find_degeneracy(
+    data: ModelFrame, theta: Vector, fixed: pl.DataFrame, r2: float, latent: float
+) -> list[str]:
+    """What lies beyond the limits of a fit that means anything: SDs, coefficients, R2.
+
+    A standard deviation counts on the mean size of its column, a coefficient over the range of its column, so
+    that units do not matter; on a probit scale the limit is that of the logistic one in standard deviations.
+    """
+    limit = DEGENERATE_LOG_ODDS * (latent / LOGIT_VARIANCE) ** 0.5
+    found = []
+    for block, factor in zip(data.effects.blocks, data.effects.factors(theta), strict=True):
+        sds = np.sqrt((factor**2).sum(axis=1))
+        for name, sd, scale in zip(block.names, sds, block.scale, strict=True):
+            if sd > limit:
+                found.append(f"the SD of {name} by {block.group} is {format_number(float(sd / scale))}")
+    for row, column in zip(fixed.to_dicts(), data.x.T, strict=True):
+        reach = float(np.ptp(column)) or float(np.abs(column).max())
+        if abs(row["estimate"]) * reach > limit:
+            found.append(f"{row['term']} is {format_number(row['estimate'])}")
+    if r2 > DEGENERATE_R2:
+        found.append(f"R2 is {format_number(r2)}")
+    return found
+
+
+def _degeneracy_notes(signs: list[str]) -> tuple[str, ...]:
+    if not signs:
+        return ()
+    limits = f"limits: {DEGENERATE_LOG_ODDS:g} in log-odds, R2 {DEGENERATE_R2:g}"
+    return (
+        f"{DEGENERATE}: {', '.join(signs)} ({limits}). Answers of a group, or at some values of a predictor, "
+        "are nearly all alike, so estimates and tests show nothing; fit it with a penalty, or simplify it.",
+    )
+
+
+def check_penalty(penalty: float | None) -> float | None:
+    """The penalty, if it is a scale.
+
+    Raises BadInput.
+    """
+    if penalty is not None and not (isfinite(penalty) and penalty > 0.0):
+        raise BadInput(f"The penalty is {penalty:g}; give the scale of the SDs in log-odds, such as 2.")
+    return penalty
+
+
+def note_penalty(model: FittedModel, penalty: float | None) -> FittedModel:
+    """The model with a note on its penalty."""
+    if penalty is None:
+        return model
+    note = (
+        f"Covariances of random effects have a Wishart prior with a scale of {penalty:g} log-odds (a "
+        "penalized fit, as blme's); its log likelihood and AIC are not those of an unpenalized fit."
+    )
+    return replace(model, penalty=penalty, notes=(*model.notes, note))
 
 
 def finite(value: Any) -> Any:

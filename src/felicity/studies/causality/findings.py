@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from felicity.stats import format_p, is_detected
+from felicity.studies.causality.preference import BY_VERB
 from felicity.studies.causality.ratings import RatingFindings
 
 FOUND, REVERSED, ABSENT = "found", "the other way round", "no detectable effect"
@@ -40,7 +41,12 @@ def check_preference(models: dict[str, Any], agreement: pl.DataFrame) -> list[Fi
     )
     for model, term, sign, claim in claims:
         if model in models:
-            found.append(_check_term(models[model], term, sign, claim))
+            checked = _check_term(models[model], term, sign, claim)
+            if model == "preference" and BY_VERB in models:
+                fuller = _check_term(models[BY_VERB], term, sign, claim)
+                beside = f"; with verbs as random effects {fuller.figures}: {fuller.verdict}"
+                checked = checked._replace(figures=checked.figures + beside)
+            found.append(checked)
     return found
 
 

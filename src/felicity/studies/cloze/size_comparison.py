@@ -22,8 +22,8 @@ from felicity.stats import (
 from felicity.stats.mixed import FittedModel
 from felicity.studies.cloze.analysis import MAIN, Answers, Sets, judge_answers
 
-# An SD of random effects, in log-odds, beyond which a logistic regression is as good as separated.
-WIDEST = 10.0
+# Scale of the prior on the SDs of random effects, in log-odds, where a fit without it is degenerate.
+PENALTY = 2.0
 
 
 def compare_sizes(
@@ -139,12 +139,6 @@ def fit_regressions(
         for term in fit.fixed.iter_rows(named=True):
             told = {name: term[name] for name in ("estimate", "se", "statistic", "p", "low", "high")}
             rows.append({"small": small, "formula": formula, "kind": "fixed", "term": term["term"]} | told)
-        widest = float(fit.random["sd"].max() or 0.0) if fit.random.height else 0.0  # type: ignore[arg-type]
-        if widest > WIDEST:
-            notes.append(
-                f"{small}: a random effect has an SD of {widest:.0f} in log-odds, as where a model is almost "
-                "always wrong; the estimates of this regression are hardly bounded by the data."
-            )
         for effect in fit.random.iter_rows(named=True):
             name = f"SD of {effect['group']}"
             rows.append(
@@ -194,5 +188,8 @@ def _fit_simplest(table: pl.DataFrame) -> tuple[FittedModel | None, str, list[st
         except FelicityError as error:
             said.append(f"{formula} was not fitted: {error}")
             continue
+        if fit.degenerate:
+            said += [f"{formula} without a penalty: {note}" for note in fit.notes]
+            fit = fit_glmm(formula, table, penalty=PENALTY)
         return fit, formula, [*said, *fit.notes]
     return None, "", said

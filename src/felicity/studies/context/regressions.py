@@ -7,15 +7,17 @@ import polars as pl
 from felicity.core.errors import FelicityError
 from felicity.core.schemas import conform
 from felicity.core.sweep import KINDS, UNPERTURBED
-from felicity.stats import format_p
-from felicity.stats.mixed import FittedModel, fit_glmm
+from felicity.stats import compare_conclusions, format_p
+from felicity.stats.mixed import DEGENERATE, FittedModel, fit_glmm
 from felicity.studies.context.curves import check_judgements, share_contexts
 from felicity.studies.context.tables import TERMS
 
 CONTEXT = "context"
 RESPONSE = "accuracy"
 UNRELATED = "unrelated"
-BY_ITEM, OWN = "items repeated", "own formula"
+BY_ITEM, OWN, PENALIZED = "items repeated", "own formula", "penalized"
+# Scale of the prior on the SDs of random effects, in log-odds, where a fit without it is degenerate.
+PENALTY = 2.0
 PREDICTORS = {"log(length)": "length", "matched": "matched", "acceptable": "acceptable"}
 CODING = "matched: +1 matched, -1 mismatched; acceptable: +1 acceptable, -1 unacceptable"
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
@@ -28,9 +30,10 @@ def fit_regressions(
 
     The random intercept is by phenomenon, as in the paper; by suite if there is one phenomenon; by item if
     there is one suite. Since each item recurs at every length and kind of context, each model is fitted
-    again with a random intercept by item, and a note says which conclusions change. A predictor that
-    does not vary is left out and noted. formula: another right-hand side for the crossed contexts. score:
-    what the dataset calls its share of items, with which the formulas begin that are shown.
+    again with a random intercept by item, and a note says which conclusions change; if that fit is
+    degenerate it checks nothing, and a penalized one takes its place beside it. A predictor that does not
+    vary is left out and noted. formula: another right-hand side for the crossed contexts. score: what the
+    dataset calls its share of items, with which the formulas begin that are shown.
 
     Raises BadInput for judgements of several measures.
     """
@@ -65,26 +68,23 @@ def _fit_both(
     if "item" in groups:
         return [plain]
     repeated = _fit(judged, model, _name(analysis, perturbation, BY_ITEM), [*groups, "item"])
-    said = pl.concat_str(pl.col("note"), pl.lit(compare_conclusions(plain, repeated)), separator=" ")
-    return [plain, repeated.with_columns(said.str.strip_chars().alias("note"))]
+    if _is_degenerate(repeated):
+        name = _name(analysis, perturbation, BY_ITEM, PENALIZED)
+        return [plain, repeated, _note_change(plain, _fit(judged, model, name, [*groups, "item"], PENALTY))]
+    return [plain, _note_change(plain, repeated)]
 
 
-def compare_conclusions(plain: pl.DataFrame, repeated: pl.DataFrame, *, alpha: float = 0.05) -> str:
-    """Which terms are significant in one model only, or in both with opposite signs."""
-    both = plain.join(repeated, on="term", suffix="_item").drop_nulls(["p", "p_item"])
-    if both.is_empty():
-        return ""
-    # A p that is not a number shows nothing.
-    first, second = (pl.col(name).fill_nan(1.0) <= alpha for name in ("p", "p_item"))
-    lost = both.filter(first & ~second)["term"].to_list()
-    won = both.filter(~first & second)["term"].to_list()
-    turned = both.filter(first & second & (pl.col("estimate") * pl.col("estimate_item") < 0))[
-        "term"
-    ].to_list()
-    said = [f"no longer significant: {', '.join(lost)}"] if lost else []
-    said += [f"newly significant: {', '.join(won)}"] if won else []
-    said += [f"significant with the opposite sign: {', '.join(turned)}"] if turned else []
-    return f"Against the model without items, {'; '.join(said) or 'no conclusion changes'}."
+def _is_degenerate(terms: pl.DataFrame) -> bool:
+    return bool(terms["note"].str.contains(DEGENERATE, literal=True).any())
+
+
+def _note_change(plain: pl.DataFrame, repeated: pl.DataFrame) -> pl.DataFrame:
+    """The second model with a note on which conclusions of the first change, if both show anything."""
+    if _is_degenerate(plain) or _is_degenerate(repeated):
+        return repeated
+    changed = compare_conclusions(plain, repeated, against="the model without items")
+    said = pl.concat_str(pl.col("note"), pl.lit(changed), separator=" ")
+    return repeated.with_columns(said.str.strip_chars().alias("note"))
 
 
 def _fit_own(judged: pl.DataFrame, model: str, analysis: str, formula: str) -> pl.DataFrame:
@@ -111,7 +111,9 @@ def _crossed(judged: pl.DataFrame) -> pl.DataFrame:
     return judged.join(codes, on="kind", maintain_order="left")
 
 
-def _fit(judged: pl.DataFrame, model: str, analysis: str, groups: list[str]) -> pl.DataFrame:
+def _fit(
+    judged: pl.DataFrame, model: str, analysis: str, groups: list[str], penalty: float | None = None
+) -> pl.DataFrame:
     asked = [term for term, name in PREDICTORS.items() if name in judged.columns]
     varying = [term for term in asked if judged[PREDICTORS[term]].n_unique() > 1]
     cells = judged.group_by(*(PREDICTORS[term] for term in varying), *groups, maintain_order=True).agg(
@@ -119,15 +121,24 @@ def _fit(judged: pl.DataFrame, model: str, analysis: str, groups: list[str]) -> 
     )
     right = " + ".join([" * ".join(varying) or "1", *(f"(1 | {name})" for name in groups)])
     left_out = [f"{term} does not vary and is left out." for term in asked if term not in varying]
-    return _fit_terms(cells, right, model=model, analysis=analysis, n=judged.height, left_out=left_out)
+    return _fit_terms(
+        cells, right, model=model, analysis=analysis, n=judged.height, left_out=left_out, penalty=penalty
+    )
 
 
 def _fit_terms(
-    cells: pl.DataFrame, right: str, *, model: str, analysis: str, n: int, left_out: list[str]
+    cells: pl.DataFrame,
+    right: str,
+    *,
+    model: str,
+    analysis: str,
+    n: int,
+    left_out: list[str],
+    penalty: float | None = None,
 ) -> pl.DataFrame:
     labels = {"model": model, "analysis": analysis, "formula": f"{RESPONSE} ~ {right}", "n": n}
     try:
-        fitted = fit_glmm(f"cbind(hits, misses) ~ {right}", cells)
+        fitted = fit_glmm(f"cbind(hits, misses) ~ {right}", cells, penalty=penalty)
     except FelicityError as error:
         row = labels | {"note": " ".join([f"Not fitted: {error}", *left_out])}
         return pl.DataFrame([row], schema_overrides=TERMS).select(
