@@ -161,7 +161,8 @@ def build_gains(models: Sequence[str], suites: Sequence[str], seed: int = 3) -> 
         for kind, pull in PULL.items()
         for suite in suites
     ]
-    return pl.DataFrame(rows, schema=("model", "kind", "suite", "mean", "sd"), orient="row")
+    gains = pl.DataFrame(rows, schema=("model", "kind", "suite", "mean", "sd"), orient="row")
+    return gains.with_columns(low=pl.col("mean") - 0.1, high=pl.col("mean") + 0.1, n=pl.lit(20))
 
 
 def build_regions(models: Sequence[str], suites: Sequence[str], seed: int = 4) -> pl.DataFrame:

@@ -209,20 +209,20 @@ def test_judgements_right_or_wrong_are_correlated_but_not_drawn(study: ContextPa
 def test_gainers_gain_and_losers_lose() -> None:
     gains = pl.DataFrame(
         [
-            ("m", "unrelated", f"s{place}", mean, 0.01)
+            ("m", "unrelated", f"s{place}", mean, 0.01, mean - 0.2, mean + 0.2, 3)
             for place, mean in enumerate((0.3, -0.1, 0.0, 0.05, -0.4))
         ],
-        schema=("model", "kind", "suite", "mean", "sd"),
+        schema=("model", "kind", "suite", "mean", "sd", "low", "high", "n"),
         orient="row",
     )
     study = ContextPage(dataset="d", curves=build_curves(["m"], [("overall", "all")]), gains=gains)
     section = build_gains(study)
     assert section is not None
     assert [row[2:] for row in section.rows] == [
-        ("rises", "s0", "+30.0", "1.0"),
-        ("rises", "s3", "+5.0", "1.0"),
-        ("falls", "s4", "−40.0", "1.0"),
-        ("falls", "s1", "−10.0", "1.0"),
+        ("rises", "s0", "+30.0", "1.0", "+10.0 to +50.0", "3"),
+        ("rises", "s3", "+5.0", "1.0", "−15.0 to +25.0", "3"),
+        ("falls", "s4", "−40.0", "1.0", "−60.0 to −20.0", "3"),
+        ("falls", "s1", "−10.0", "1.0", "−30.0 to +10.0", "3"),
     ]
 
 

@@ -4,6 +4,7 @@ import pytest
 from scipy import stats
 
 from felicity.core.errors import BadInput
+from felicity.stats import adjust_holm
 from felicity.studies.context.curves import draw_curves
 from felicity.studies.context.links import (
     baseline_points,
@@ -141,7 +142,11 @@ def test_the_cells_of_the_matrix_correlate_with_similarity_by_rank() -> None:
     assert links["link"].to_list() == ["token F1 and change", "dependency F1 and change"]
     for found, column in zip(links.to_dicts(), ("token_f1", "dependency_f1"), strict=True):
         expected = stats.spearmanr(matrix[column].to_numpy(), matrix["delta"].to_numpy())
-        assert (found["n"], found["r"], found["p"]) == pytest.approx((25, *expected))
+        assert (found["n"], found["r"]) == pytest.approx((25, expected.statistic))
+        # Over the five suites, each of which is in nine cells, p is never smaller.
+        assert found["p"] >= expected.pvalue
+        assert found["suites"] == 5
+    assert links["p_holm"].to_list() == pytest.approx(adjust_holm(links["p"].to_list()).tolist())
     assert matrix_points(matrix)["name"][1] == "s0 > s1"
 
 
@@ -185,3 +190,33 @@ def test_no_points_give_no_links() -> None:
     assert links.is_empty()
     assert links.schema == pl.Schema(LINKS)
     assert build_matrix(table([judge("a/1", 1.0)])).is_empty()
+
+
+def test_points_of_suites_are_correlated_over_suites_and_all_p_are_adjusted() -> None:
+    # Six suites whose items are alike: 60 points that say no more than 6.
+    rows, pairs = [], []
+    for suite, (right, likeness) in enumerate([(1, 0.9), (1, 0.7), (1, 0.6), (0, 0.5), (0, 0.3), (1, 0.2)]):
+        for i in range(10):
+            item = f"s{suite}/{i}"
+            passed = float(right) if i else 1.0 - right
+            rows += [judge(item, 0.0), judge(item, passed, MATCHED, 10)]
+            pairs.append((item, f"{item} {MATCHED} 10 0", likeness + i / 1000, None))
+    judgements = table(rows)
+    points = correctness_points(judgements, similar(pairs))
+    plain, over = (
+        correlate_points(points, suites).row(0, named=True)
+        for suites in (None, dict(judgements.select("item", "suite").unique().iter_rows()))
+    )
+    assert (plain["suites"], over["suites"]) == (None, 6)
+    assert over["r"] == plain["r"]
+    assert over["p"] > 10 * plain["p"]
+    assert over["high"] - over["low"] > 1.5 * (plain["high"] - plain["low"])
+    assert over["p_holm"] == over["p"]
+    # The jackknife by hand: Fisher's z without each suite in turn, t with 5 degrees of freedom.
+    left = points.with_columns(suite=pl.col("name").str.split("/").list.first())
+    z = [
+        np.arctanh(stats.pearsonr(*(left.filter(pl.col("suite") != f"s{s}")[c] for c in "xy")).statistic)
+        for s in range(6)
+    ]
+    error = np.sqrt(5 / 6 * np.sum((np.array(z) - np.mean(z)) ** 2))
+    assert over["p"] == pytest.approx(2 * stats.t.sf(abs(np.arctanh(over["r"])) / error, 5))

@@ -218,7 +218,7 @@ def analyse(
         curves=curves,
         terms=fit_regressions(judgements, formula=formula, score=planned.headline.noun),
         points=everything,
-        links=correlate_points(everything),
+        links=correlate_points(everything, dict(judgements.select("item", "suite").unique().iter_rows())),
         gains=rank_gains(main),
         matrix=matrix,
         regions=pl.DataFrame(schema=REGION_CURVES)

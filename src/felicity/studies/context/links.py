@@ -1,12 +1,18 @@
 """Correlations of a context study: points for scatter plots, their coefficients, and the suite matrix."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
 import polars as pl
+from scipy.special import stdtr, stdtrit
 
 from felicity.core.errors import BadInput
 from felicity.core.schemas import check_schema, conform
 from felicity.core.sweep import BASELINE, FROM_KINDS, UNPERTURBED
-from felicity.stats import Method, correlate
+from felicity.stats import Method, adjust_holm, correlate
 from felicity.studies.context.curves import ITEM, check_judgements, pair_with_baseline
+from felicity.studies.context.intervals import UPPER_TAIL
 from felicity.studies.context.tables import (
     LINKS,
     MATRIX,
@@ -20,6 +26,7 @@ from felicity.studies.context.tables import (
 CELL = ["model", "kind", "source", "suite", "length"]
 MEASURES = ("token_f1", "dependency_f1")
 DIGITS = 12
+FEWEST_SUITES = 3
 BASELINE_LINK = "baseline and longest context"
 PERTURBATION_LINK = "perturbation similarity and change"
 SIMILARITIES = {"token_f1": "token F1", "dependency_f1": "dependency F1"}
@@ -93,13 +100,17 @@ def _average_similarity(chosen: pl.DataFrame, similarity: pl.DataFrame | None) -
     return items.group_by(CELL, maintain_order=True).agg(pl.col(MEASURES).mean())
 
 
-def correlate_points(points: pl.DataFrame) -> pl.DataFrame:
+def correlate_points(points: pl.DataFrame, suites: Mapping[str, str] | None = None) -> pl.DataFrame:
     """Rows of LINKS, one per model, link, kind and method; points with missing values are left out.
 
-    Intervals and p assume independent points. If there are too few of them, or all are equal,
-    r is null and the note says why.
+    suites: the suite of each item. Points of items, and cells of the suite by suite matrix, are not
+        independent: their interval and p are over suites, by leaving out each suite in turn (the jackknife of
+        Fisher's z, with Student's t), and never surer than those of independent points.
+
+    p is adjusted over all correlations of the study (Holm). If there are too few points, or all are equal, r
+    is null and the note says why.
     """
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     # Equal means must be equal to the last digit, or they would get different ranks.
     known = points.drop_nulls(["x", "y"]).with_columns(pl.col("x", "y").round(DIGITS))
     for (model, link, kind), part in known.group_by("model", "link", "kind", maintain_order=True):
@@ -111,9 +122,51 @@ def correlate_points(points: pl.DataFrame) -> pl.DataFrame:
                 found = correlate(x, y, method=method).row(0, named=True)
             except BadInput as error:
                 rows.append(row | {"note": str(error)})
-            else:
-                rows.append(row | {name: found[name] for name in ("r", "low", "high", "p")} | {"note": ""})
+                continue
+            found |= _over_suites(found, x, y, method, _list_suites(part["name"], suites or {}))
+            names = ("r", "low", "high", "p", "suites")
+            rows.append(row | {name: found.get(name) for name in names} | {"note": ""})
+    tested = [row for row in rows if row.get("p") is not None]
+    for row, p in zip(tested, adjust_holm([row["p"] for row in tested]) if tested else (), strict=True):
+        row["p_holm"] = float(p)
     return pl.DataFrame(rows, schema=LINKS)
+
+
+def _list_suites(names: pl.Series, suites: Mapping[str, str]) -> list[tuple[str, ...]]:
+    """The suites of each point: both of a cell of the matrix, that of an item, or none."""
+    return [
+        tuple(name.split(" > ")) if " > " in name else (suites[name],) if name in suites else ()
+        for name in names
+    ]
+
+
+def _over_suites(
+    found: dict[str, Any], x: pl.Series, y: pl.Series, method: Method, suites: list[tuple[str, ...]]
+) -> dict[str, Any]:
+    """Interval and p over suites; nothing if points have none, or there are fewer than three."""
+    known = sorted({suite for own in suites for suite in own})
+    if not all(suites) or len(known) < FEWEST_SUITES or abs(found["r"]) >= 1.0:
+        return {}
+    a, b = x.to_numpy(), y.to_numpy()
+    kept = []
+    for suite in known:
+        rest = np.array([suite not in own for own in suites])
+        try:
+            kept.append(float(np.arctanh(correlate(a[rest], b[rest], method=method)["r"][0])))
+        except BadInput:
+            return {}
+    if not np.isfinite(kept).all():
+        return {}
+    count = len(known)
+    error = float(np.sqrt((count - 1) / count * np.sum((np.array(kept) - np.mean(kept)) ** 2)))
+    z, multiple = float(np.arctanh(found["r"])), float(stdtrit(count - 1, UPPER_TAIL))
+    p = 2.0 * float(stdtr(count - 1, -abs(z) / error)) if error > 0 else found["p"]
+    return {
+        "low": min(found["low"], float(np.tanh(z - multiple * error))),
+        "high": max(found["high"], float(np.tanh(z + multiple * error))),
+        "p": max(found["p"], p),
+        "suites": count,
+    }
 
 
 def baseline_points(curves: pl.DataFrame, *, perturbation: str = UNPERTURBED) -> pl.DataFrame:

@@ -69,7 +69,8 @@ TERMS: Schema = {
 # What is correlated, one row per point; `name` is a suite, `source > suite`, a perturbation or an item.
 POINTS: Schema = {"model": TEXT, "link": TEXT, "kind": TEXT, "name": TEXT, "x": NUMBER, "y": NUMBER}
 
-# A correlation that could not be computed has a null r and a note.
+# A correlation that could not be computed has a null r and a note. `suites` is the number of suites that
+# interval and p are over, null if points are independent; p_holm is adjusted over all correlations.
 LINKS: Schema = {
     "model": TEXT,
     "link": TEXT,
@@ -80,6 +81,8 @@ LINKS: Schema = {
     "low": NUMBER,
     "high": NUMBER,
     "p": NUMBER,
+    "p_holm": NUMBER,
+    "suites": COUNT,
     "note": TEXT,
 }
 

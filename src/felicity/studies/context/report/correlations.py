@@ -138,6 +138,10 @@ class Link(NamedTuple):
     diagonal: bool = False
 
 
+CLUSTERED = (
+    "Interval and p are over suites where their number is given, by leaving out each in turn; p (Holm) is "
+    "adjusted over all correlations of the study."
+)
 LINKS: dict[str, Link] = {
     "baseline and longest context": Link(
         "Baseline against the longest context",
@@ -210,10 +214,10 @@ def _section(study: ContextPage, name: str, file: str) -> Extra:
         title=find_link(name).title,
         lede=find_link(name, study.headline).lede,
         figures=figures,
-        columns=("Model", "Context", "Method", "r", "95% interval", "p", "n"),
+        columns=("Model", "Context", "Method", "r", "95% interval", "p", "p (Holm)", "n", "Suites"),
         rows=tuple(_row(study, row) for row in links.iter_rows(named=True)),
         names=3,
-        notes=tuple(note for note in notes if note),
+        notes=(CLUSTERED, *(note for note in notes if note)),
     )
 
 
@@ -272,5 +276,7 @@ def _row(study: ContextPage, row: dict[str, Any]) -> tuple[str, ...]:
         decimal(row["r"], 3),
         f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)}",
         write_p(row["p"]),
+        write_p(row.get("p_holm")),
         count(row["n"]),
+        "–" if row.get("suites") is None else count(row["suites"]),
     )

@@ -4,7 +4,7 @@ from functools import partial
 
 import polars as pl
 
-from felicity.report import Extra, Figure, signed, spaced
+from felicity.report import Extra, Figure, count, signed, spaced
 from felicity.report.charts import Cell, chart_matrix
 from felicity.studies.context.report.contents import ContextPage, sort_kinds
 from felicity.studies.context.report.figures import split_models, times_100
@@ -58,6 +58,8 @@ def build_gains(study: ContextPage) -> Extra | None:
                     word,
                     spaced(row["suite"]),
                     *_numbers(row["mean"], row["sd"]),
+                    f"{signed(times_100(row['low']), 1)} to {signed(times_100(row['high']), 1)}",
+                    count(row["n"]),
                 )
                 for row in chosen.iter_rows(named=True)
             ]
@@ -65,9 +67,10 @@ def build_gains(study: ContextPage) -> Extra | None:
         name="gains",
         title="Suites that rise and fall most",
         lede=f"At most {MOST_EACH} of each: the mean change of {study.headline.noun} over all lengths, in "
-        "points, and its standard deviation over lengths (of the population). These are the largest changes "
-        "observed; they are not tested, and among many suites some rise and fall by chance.",
-        columns=("Model", "Context", "", "Suite", "Mean change", "SD"),
+        "points, and its standard deviation over lengths (of the population), with a 95% interval over the "
+        "items of the suite, or the contexts that they share. These are the largest changes observed: among "
+        "many suites some rise and fall by chance, and the interval of one does not allow for that choice.",
+        columns=("Model", "Context", "", "Suite", "Mean change", "SD over lengths", "95% interval", "Items"),
         rows=tuple(rows),
         names=4,
     )
