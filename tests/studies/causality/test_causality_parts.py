@@ -27,7 +27,14 @@ from felicity.studies.causality import (
     write_study_folder,
 )
 from felicity.studies.causality.continuations import count_reasons, describe_diversity
-from felicity.studies.causality.preference import add_figures, draw_agreement, find_bin
+from felicity.studies.causality.findings import check_preference
+from felicity.studies.causality.preference import (
+    BY_VERB,
+    add_figures,
+    draw_agreement,
+    find_bin,
+    fit_preference,
+)
 from felicity.studies.causality.ratings import read_ratings
 
 PRONOUNS = {"m": "he", "f": "she"}
@@ -407,3 +414,28 @@ def test_ratings_that_were_not_given_or_not_selected_are_left_out(tmp_path: Path
     rows = ["a,1,3,true,finished", "b,1,,true,finished", "c,1,5,false,finished", "d,1,5,true,lapsed"]
     table.write_text("rater,item,rating,selected,state\n" + "\n".join(rows) + "\n")
     assert read_ratings(table)["participant"].to_list() == ["a"]
+
+
+def test_verbs_as_random_effects_stand_beside_the_papers_model() -> None:
+    """30 verbs that differ by more than their bias says, each with 6 noun pairs in both orders."""
+    rng = np.random.default_rng(1)
+    bias, own = rng.uniform(-100, 100, 30), rng.normal(0, 1.5, 30)
+    rows = [
+        {"verb": f"v{verb}", "noun_pair": f"n{pair}", "bias": bias[verb], "log_frequency": float(verb % 7)}
+        | {"subject_gender": "mf"[order], "object_gender": "fm"[order], "subject_male": 1.0 - order}
+        | {"subject_preference": 0.004 * bias[verb] + own[verb] + rng.normal()}
+        for verb in range(30)
+        for pair in range(6)
+        for order in (0, 1)
+    ]
+    found = fit_preference(pl.DataFrame(rows))
+    paper, fuller = (found.models[name].fixed.filter(term="bias") for name in ("preference", BY_VERB))
+    assert fuller["se"][0] > 2 * paper["se"][0]
+    (note,) = found.notes
+    assert note.startswith("With verbs as random effects (subject_preference ~ bias * subject_male + ")
+    assert ("no longer significant: bias" in note) == (paper["p"][0] <= 0.05 < fuller["p"][0])
+    nothing = pl.DataFrame(
+        schema={"bias_bin": pl.Int64, "subject_gender": pl.String, "counting": pl.String, "n": pl.Int64}
+    )
+    checked = check_preference(found.models, nothing)[0]
+    assert "with verbs as random effects estimate" in checked.figures
