@@ -117,9 +117,10 @@ def test_packages_do_not_import_each_other_in_circles() -> None:
         pytest.fail(f"packages import each other: {' -> '.join(error.args[1])}")
 
 
-def test_core_imports_nothing_heavy_but_polars() -> None:
+def test_core_imports_nothing_heavy_but_the_readers_of_tables() -> None:
     for path in sorted((SOURCE / "core").glob("*.py")):
-        assert not {name.split(".")[0] for name in imports(path)} & (HEAVY - {"polars"}), path
+        assert not {name.split(".")[0] for name in imports(path)} & (HEAVY - {"polars", "pyarrow"}), path
+        assert "pyarrow" not in {name.split(".")[0] for name in imports(path, top_level=True)}, path
 
 
 def test_the_command_line_imports_nothing_heavy_before_it_is_asked_to() -> None:

@@ -131,7 +131,8 @@ def test_cloze_writes_its_tables_and_report(cli: CLI, tiny_model: Path, tmp_path
     assert told.code == 0, told.err
     assert "sensitivity" in told.out
     assert (out / "report.html").exists()
-    assert pl.read_csv(out / "accuracy.csv")["n"].to_list() == [3] * 5
+    # The targets of both conditions, and pairs of frames.
+    assert pl.read_csv(out / "accuracy.csv")["n"].to_list() == [6] * 4 + [3]
     # Other stimuli are refused, without a way out that this command does not have.
     write_items(build_from_template(read_template("neg"), members=members[:2]).items, tmp_path / "own.csv")
     told = cli("cloze", tmp_path / "own.csv", "-m", tiny_model, "-o", out, "-q")
