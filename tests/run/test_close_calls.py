@@ -92,8 +92,9 @@ def test_a_measured_error_covers_the_distance_from_float64(default_model: Model)
     texts = [*ILL_CONDITIONED, "The cats annoy Tim."]
     measured = default_model.measure_errors(build_prompts(texts, None))
     off = np.abs(default_model.score(texts)["lp"].to_numpy() - sum_in_float64(default_model, texts))
-    # Both are in float64, but computed in another order.
-    assert np.all(off <= np.array(list(measured.values())) + 1e-6)
+    # transformers normalizes and rotates in float32 even where the weights are float64: its sums of these
+    # sentences were up to 1.1e-5 nats from felicity's in float64.
+    assert np.all(off <= np.array(list(measured.values())) + 3e-5)
     assert off.max() < POSSIBLE_ERROR
 
 

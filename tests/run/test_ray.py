@@ -144,7 +144,7 @@ def test_the_command_line_spreads_a_run(
 ) -> None:
     said = cli("run", pairs, "-m", tiny_model, "--workers", "ray", "-o", tmp_path / "run", "--no-report")
     assert said.code == 0, said.err
-    assert "n 60" in said.out
+    assert "60 items of" in said.out
 
 
 @pytest.mark.parametrize(

@@ -127,20 +127,17 @@ def test_plain_batches_give_the_same_and_say_so(tiny_model: Path, tiny: CausalEn
 @pytest.mark.slow
 def test_the_trie_gives_plain_numbers_on_blimp_with_a_real_model(published: Callable[[str], Path]) -> None:
     published("blimp")
-    texts = sample_items(read_items("blimp"), 1, seed=12)["text"].to_list()
-    # One log-probability of this model is ill-conditioned in float32: that of "Roger" at the very beginning.
-    asked = prompts([text for text in texts if not text.startswith("Roger")])
+    asked = prompts(sample_items(read_items("blimp"), 1, seed=12)["text"].to_list())
     folder = resolve_source("smollm2").folder
     ours, theirs = (
         score(open_tiny(folder, scheduler=scheduler), asked).explode(pl.exclude("request"))
         for scheduler in ("auto", "plain")
     )
     apart = np.abs(ours["logprob"].to_numpy() - theirs["logprob"].to_numpy())
-    place = ours.select(pl.int_range(pl.len()).over("request")).to_series().to_numpy()
-    # What follows a first word is ill-conditioned too, if less: of 268 sentences, the largest distance to
-    # float64 was 3.1e-4 with oneDNN's products and 1.0e-4 with MKL's, elsewhere 4.1e-5.
-    assert apart[place == 1].max() < 1e-3
-    assert apart[place != 1].max() < 1e-4
+    # Measured with oneDNN's products: first words differ most (2.4e-4, in the median 1.3e-4), others by up to
+    # 2.2e-4 and in the median by 5e-6.
+    assert apart.max() < 1e-3
+    assert np.median(apart) < 2e-5
 
 
 def test_an_end_token_that_is_also_the_unknown_one_is_not_counted_as_unknown(tmp_path: Path) -> None:
