@@ -392,4 +392,8 @@ def test_ratings_are_not_cleaned_unasked_and_have_the_ceilings_of_their_own_repo
         assert f"{changed} changed." in said
     assert pl.read_csv(tmp_path / "cleaned" / "distribution.csv")["n"].sum() == 8
     assert cli(*command, "-o", tmp_path / "x", "--clean", "lau").code == 2
+
+
+@pytest.mark.data
+def test_ratings_without_rater_ids_are_not_cleaned(cli: Cli, tmp_path: Path) -> None:
     assert "no rater ids" in cli("acceptability", "lau2020", "--clean", "lau2020", "-o", tmp_path / "x").err

@@ -152,11 +152,13 @@ def _over_suites(
     for suite in known:
         rest = np.array([suite not in own for own in suites])
         try:
-            kept.append(float(np.arctanh(correlate(a[rest], b[rest], method=method)["r"][0])))
+            r = correlate(a[rest], b[rest], method=method)["r"][0]
         except BadInput:
             return {}
-    if not np.isfinite(kept).all():
-        return {}
+        # A perfect correlation has no z to resample.
+        if not abs(r) < 1.0:
+            return {}
+        kept.append(float(np.arctanh(r)))
     count = len(known)
     error = float(np.sqrt((count - 1) / count * np.sum((np.array(kept) - np.mean(kept)) ** 2)))
     z, multiple = float(np.arctanh(found["r"])), float(stdtrit(count - 1, UPPER_TAIL))
