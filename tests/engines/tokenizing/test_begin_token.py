@@ -247,7 +247,9 @@ def test_a_model_with_one_candidate_is_not_loaded(tmp_path: Path) -> None:
 
 
 class FakeTokenizer:
-    """A tokenizer of one-letter words with these special tokens."""
+    """A tokenizer of one-letter words with these special tokens; it may know no letter."""
+
+    known = True
 
     def __init__(self, bos: str | None, eos: str | None, *special: str) -> None:
         self.bos_token, self.eos_token, self.all_special_tokens = bos, eos, list(special)
@@ -259,7 +261,7 @@ class FakeTokenizer:
         return self.all_special_tokens.index(token)
 
     def __call__(self, texts: list[str], **_: object) -> dict[str, Any]:
-        return {"input_ids": [[10 + ord(letter) for letter in text] for text in texts]}
+        return {"input_ids": [[10 + ord(letter) for letter in text * self.known] for text in texts]}
 
 
 def _never(sequences: list[list[int]]) -> list[float]:
@@ -293,6 +295,12 @@ def test_another_token_must_be_clearly_better(
     tokenizer = FakeTokenizer("<s>", "</s>", "<s>", "</s>")
     score = _score_by([lambda i: -40.0, lambda i: -40.0 + gain(i)])
     assert choose_begin_token(tokenizer, score, key={}, window=64).token == chosen
+
+
+def test_where_no_sentence_can_be_written_the_declared_token_is_kept(empty_cache: Path) -> None:
+    tokenizer = FakeTokenizer("<s>", "</s>", "<s>", "</s>")
+    tokenizer.known = False
+    assert choose_begin_token(tokenizer, _never, key={}, window=64).token == "<s>"
 
 
 def test_tokens_that_the_model_does_not_know_are_no_candidates() -> None:

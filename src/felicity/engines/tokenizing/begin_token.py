@@ -172,9 +172,14 @@ def _measure(
     tokenizer: Any, score: ScoreSequences, candidates: list[str], sentences: tuple[str, ...], window: int
 ) -> BeginToken:
     """Score the sentences after each candidate, and compare with the first, which is the declared one."""
-    rows = tokenizer(list(sentences), add_special_tokens=False)["input_ids"]
+    declared = candidates[0]
+    encoded = tokenizer(list(sentences), add_special_tokens=False)["input_ids"]
+    # A vocabulary without Latin letters may have no token for a sentence.
+    rows = [row[: window - 1] for row in encoded if row[: window - 1]]
+    if len(rows) < 2:
+        return BeginToken(declared, declared, {})
     begins = [int(tokenizer.convert_tokens_to_ids(token)) for token in candidates]
-    values = np.array(score([[begin, *row[: window - 1]] for row in rows for begin in begins]), dtype=float)
+    values = np.array(score([[begin, *row] for row in rows for begin in begins]), dtype=float)
     differences = values.reshape(len(rows), -1)[:, 1:] - values.reshape(len(rows), -1)[:, :1]
     means = differences.mean(axis=0)
     errors = differences.std(axis=0, ddof=1) / np.sqrt(len(rows))
@@ -184,5 +189,4 @@ def _measure(
         if np.isfinite(mean)
     }
     clear = {token: gain.mean for token, gain in gains.items() if gain.is_clear}
-    declared = candidates[0]
     return BeginToken(max(clear, key=clear.__getitem__, default=declared), declared, gains, len(rows))
