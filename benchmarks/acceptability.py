@@ -25,9 +25,9 @@ from felicity.core.files import data_folder
 from felicity.core.policy import Policy
 from felicity.engines.causal.trie import build_trie
 from felicity.engines.sources import resolve_source
-from felicity.engines.tokenizing import count_tokens
+from felicity.engines.tokenizing import count_pieces
 from felicity.measures import write_unigram
-from felicity.studies.acceptability import read_ratings, study_acceptability
+from felicity.studies.acceptability import read_ratings
 from felicity.studies.acceptability.scoring import build_stimuli
 from works import Work
 
@@ -158,17 +158,15 @@ def write_counts(folder: Path, lm: fe.Model, table: Path) -> Path:
 
     texts = pl.read_csv(table)["context"].drop_nulls()
     path = folder / "counts.tsv"
-    write_unigram(count_tokens(open_tokenizer(lm.spec), iter(texts)), path)
+    write_unigram(count_pieces(open_tokenizer(lm.spec), iter(texts)), path)
     return path
 
 
 def carry_out(table: Path, run: Path, lm: fe.Model, counts: Path) -> pl.DataFrame:
     """The study; the sums by item and context."""
     lm.store = type(lm.store)(None, lm.info)  # nothing is answered from memory
-    study = study_acceptability(
-        str(table), [lm.spec], run, open_one=lambda _spec, _policy: lm, unigram=[str(counts)], unseen=1.0
-    )
-    return study.scores.filter(measure="lp").select("item", "context", "value")
+    study = fe.acceptability(table, models=lm, out=run, report=False, unigram=[str(counts)], unseen=1.0)
+    return study["scores"].filter(measure="lp").select("item", "context", "value")
 
 
 def score_minicons(

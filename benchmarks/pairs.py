@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 import report
-from felicity.studies.pairs import PairsPlan, make_pairs, open_counters
+from felicity.api.pairs import PairsPlan, make_pairs, open_counters
 
 METHODS = {"signatures": "signatures", "redraw": "redraw loop"}
 

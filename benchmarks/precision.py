@@ -45,10 +45,10 @@ def main() -> None:
         models = {dtype: fe.model(model, dtype=dtype, cache=False) for dtype in DTYPES}
         for lm in models.values():
             lm.score("Ready.")
-            lm.exact.score("Ready.")
+            lm.in_float32.score("Ready.")
         for _ in range(chosen.rounds):
             for dtype, lm in models.items():
-                for one in (lm, lm.exact):
+                for one in (lm, lm.in_float32):
                     one.store = type(one.store)(None, one.info)
                 begin, used = time.perf_counter(), time.process_time()
                 run = fe.evaluate(str(path), lm)

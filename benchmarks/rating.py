@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from felicity.humans import Population, Store, read_study, send_raters
+from felicity.humans import Population, Store, read_rating_study, send_raters
 from felicity.humans.tables import answers
 from felicity.web import find_port
 
@@ -101,7 +101,7 @@ def measure(
     with (folder / "stimuli.csv").open("w", encoding="utf-8", newline="") as handle:
         writer = csv.writer(handle)
         writer.writerows([("item", "text"), *((n, f"The cat number {n} sleeps.") for n in range(trials))])
-    study = read_study(folder)
+    study = read_rating_study(folder)
     store = Store(study, database)
     before = len(store.rows(answers))
     port = find_port()

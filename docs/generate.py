@@ -3,9 +3,7 @@
 import sys
 from pathlib import Path
 
-from typer.main import get_command
-
-from felicity.cli.app import app
+from felicity.cli.app import whole_program
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 WIDTH = 100
@@ -26,7 +24,7 @@ def main() -> int:
 def render() -> str:
     """The whole page."""
     parts = ["# Command line reference\n\nWritten by `make docs` from the commands themselves.\n"]
-    parts += [f"## {name}\n\n```\n{text}\n```\n" for name, text in walk(get_command(app), "felicity")]
+    parts += [f"## {name}\n\n```\n{text}\n```\n" for name, text in walk(whole_program(), "felicity")]
     return "\n".join(parts)
 
 

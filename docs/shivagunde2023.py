@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from felicity.studies.replay.shivagunde import VERDICTS, compare_cells, explain_cell
+from felicity.papers.replay.shivagunde import VERDICTS, compare_cells, explain_cell
 
 PAGE = Path(__file__).parent / "studies" / "shivagunde2023.md"
 HEAD = """\

@@ -17,9 +17,8 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import pytest
-from typer.main import get_command
 
-from felicity.cli.app import app
+from felicity.cli.app import whole_program
 from felicity.core.errors import UnknownName
 from felicity.data import load_entries
 from tests.conftest import DATA, ROOT, Answer, make_tiny_model
@@ -88,7 +87,7 @@ def read_commands(page: Path) -> Iterator[Line]:
 
 
 ALL = {page: list(read_commands(page)) for page in PAGES}
-PROGRAM = get_command(app)
+PROGRAM = whole_program()
 
 
 def label(page: Path) -> str:
@@ -102,7 +101,7 @@ def parse(words: list[str]) -> None:
     """
     command: Any = PROGRAM
     name, rest = "felicity", list(words)
-    while hasattr(command, "commands"):
+    while hasattr(command, "commands") and (rest or not command.invoke_without_command):
         name, rest = rest[0], rest[1:]
         if name not in command.commands:
             raise UnknownName("command", name, command.commands)
@@ -314,5 +313,5 @@ def test_the_package_that_is_shown_is_the_one_that_is_tested() -> None:
     files = [path for path in (ROOT / "tests" / "plugin").rglob("*") if path.suffix in (".py", ".toml")]
     shown = re.findall(r"```(?:python|toml)\n(.*?)```", page, re.DOTALL)
     sources = [path.read_text(encoding="utf-8") for path in files]
-    assert len(shown) == 9
+    assert len(shown) == 10
     assert not [block for block in shown if not any(block.strip() in source for source in sources)]

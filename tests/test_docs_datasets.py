@@ -31,7 +31,9 @@ def test_there_is_an_example_of_every_form() -> None:
 
 def test_the_table_of_datasets_has_names_rules_and_sizes_of_the_catalogue() -> None:
     page = (PAGES / "reference" / "datasets.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (`.*?) \| (.*?) \| (.*?) \| (.*?) \| `(\w+)` \| (.*?) ?\|$", page, re.M)
+    rows = re.findall(
+        r"^\| (`.*?) \| (.*?) \| (.*?) \| (.*?) \| `(\w+)`(?: \([^|]*\))? \| (.*?) ?\|$", page, re.M
+    )
     seen = set()
     for names, items, stimuli, suites, rule, others in rows:
         for name in re.findall(r"`(\w+)`", names):

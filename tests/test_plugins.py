@@ -110,15 +110,19 @@ def test_a_rule_judges_what_a_dataset_gives_it(felicity: Felicity, tmp_path: Pat
 
 def test_a_study_goes_through_the_pipeline(felicity: Felicity, tmp_path: Path) -> None:
     said = run(felicity, "repetition", "weather", "-m", "uniform:10", "-o", str(tmp_path / "run"))
-    assert said.strip() == "weather said twice: accuracy 1.00 on 2 items"
-    assert "It rains today. It rains today." in pl.read_parquet(tmp_path / "run" / "items.parquet")["text"]
+    assert "uniform-10 is right about 100.0% of 2 items." in said
+    kept = tmp_path / "run" / "models" / "uniform-10" / "items.parquet"
+    assert "It rains today. It rains today." in pl.read_parquet(kept)["text"]
+    before = (tmp_path / "run" / "report.html").read_bytes()
+    run(felicity, "report", str(tmp_path / "run"))
+    assert (tmp_path / "run" / "report.html").read_bytes() == before
 
 
 def test_commands_and_studies_stand_in_the_help(felicity: Felicity) -> None:
     assert run(felicity, "forecast", "Oslo").strip() == "Oslo: acceptable"
     said = run(felicity, "--help")
     assert "Say what the weather will be." in said
-    assert "Judge every sentence said twice in a row." in said
+    assert "Judge every sentence said several times in a row." in said
 
 
 def test_what_is_added_is_listed(felicity: Felicity) -> None:

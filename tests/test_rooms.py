@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "felicity"
-SEE_SEVERAL = {"run", "studies", "cli", "web"}
+SEE_SEVERAL = {"run", "studies", "papers", "explore", "api", "cli", "web"}
 FACES = {"cli", "web"}
 HEAVY = {"torch", "transformers", "altair", "scipy", "spacy", "polars", "numpy", "pyarrow", "jinja2"}
 MODULES = sorted(SOURCE.glob("*/**/*.py"))
@@ -95,9 +95,13 @@ def test_nobody_imports_the_faces() -> None:
     assert not [path for path in others if FACES & {room_of(name) for name in inside(path)}]
 
 
-def test_run_never_imports_a_study() -> None:
-    run = [path for path in MODULES if room_of(name_of(path)) == "run"]
-    assert not [path for path in run if "studies" in {room_of(name) for name in inside(path)}]
+@pytest.mark.parametrize(
+    ("room", "above"),
+    [("run", {"studies", "papers", "explore", "api"}), ("studies", {"explore", "api"}), ("explore", {"api"})],
+)
+def test_a_room_never_imports_what_stands_above_it(room: str, above: set[str]) -> None:
+    paths = [path for path in MODULES if room_of(name_of(path)) == room]
+    assert not [path for path in paths if above & {room_of(name) for name in inside(path)}]
 
 
 def test_no_module_imports_felicity_itself() -> None:
@@ -135,7 +139,7 @@ def test_the_command_line_imports_nothing_heavy_before_it_is_asked_to() -> None:
 def test_every_name_of_a_door_is_behind_it(path: Path) -> None:
     import importlib
 
-    package = importlib.import_module("felicity." + ".".join(path.parent.relative_to(SOURCE).parts))
+    package = importlib.import_module(".".join(("felicity", *path.parent.relative_to(SOURCE).parts)))
     for name in package.__all__:
         assert getattr(package, name) is not None
 

@@ -6,65 +6,42 @@
 ['text', 'lp', 'n_tokens']
 """
 
+import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
-if TYPE_CHECKING:
-    from felicity.core.errors import FelicityError as FelicityError
-    from felicity.core.policy import Policy as Policy
-    from felicity.engines.served import Serving as Serving
-    from felicity.run import Model as Model
-    from felicity.run import Run as Run
-    from felicity.run import Study as Study
-    from felicity.run import Workers as Workers
-    from felicity.run import evaluate as evaluate
-    from felicity.run import open_model as model
-    from felicity.run import read_run as read_run
-    from felicity.run import read_study as read_study
-    from felicity.studies import report_study as report_study
-    from felicity.studies.context import study_context as study_context
+from lazy_loader import attach_stub
 
 # Loaded on first use, so that `import felicity` and `felicity --help` start quickly.
-_PUBLIC = {
-    "FelicityError": ("felicity.core.errors", "FelicityError"),
-    "Model": ("felicity.run", "Model"),
-    "Policy": ("felicity.core.policy", "Policy"),
-    "Run": ("felicity.run", "Run"),
-    "Serving": ("felicity.engines.served", "Serving"),
-    "Study": ("felicity.run", "Study"),
-    "Workers": ("felicity.run", "Workers"),
-    "evaluate": ("felicity.run", "evaluate"),
-    "model": ("felicity.run", "open_model"),
-    "read_run": ("felicity.run", "read_run"),
-    "read_study": ("felicity.run", "read_study"),
-    "report_study": ("felicity.studies", "report_study"),
-    "study_context": ("felicity.studies.context", "study_context"),
-}
-__all__ = [
-    "FelicityError",
-    "Model",
-    "Policy",
-    "Run",
-    "Serving",
-    "Study",
-    "Workers",
-    "evaluate",
-    "model",
-    "read_run",
-    "read_study",
-    "report_study",
-    "study_context",
-]
+_load, _, __all__ = attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return import_module("importlib.metadata").version("felicity")
-    if name not in _PUBLIC:
-        raise AttributeError(f"module 'felicity' has no attribute '{name}'")
-    module, attribute = _PUBLIC[name]
-    return getattr(import_module(module), attribute)
+        from importlib.metadata import version
+
+        return version("felicity")
+    if name not in __all__ and not name.startswith("_"):
+        studies = import_module("felicity.studies")
+        if name in studies.STUDIES:
+            return studies.study_function(name)
+    return _load(name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *import_module("felicity.studies").STUDIES, "__version__"])
+
+
+class _Face(ModuleType):
+    """Keeps the functions whose names are also rooms: `fe.run` is the function, `felicity.run` the room.
+
+    Importing a room would set it as an attribute here; `from felicity.run import Run` does not need that.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Face

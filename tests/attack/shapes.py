@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import click
-import typer
 
-from felicity.cli.app import app
+from felicity.cli.app import whole_program
 from felicity.stimuli.extension import Extension
 from tests.conftest import Answer, make_tiny_model
 from tests.humans.studies import write_study
@@ -19,7 +18,7 @@ from tests.studies.acceptability.test_study import write_table
 from tests.studies.causality.test_causality_parts import write_design
 
 # What would start a cluster, ask a server for minutes, or score with the default model.
-LEFT_ALONE = ("--model", "--ray-address", "--workers", "--url", "--open", "--tokenizer", "--cut-by")
+LEFT_ALONE = ("--model", "--ray-address", "--workers", "--url", "--open", "--tokenizer", "--length-tokenizer")
 CLAIMS = """
 paper = "mine"
 title = "A paper"
@@ -61,6 +60,8 @@ acceptability {f}/rated.csv -o {f}/accept2 --sample 4 --measure lp {m}
 cloze {f}/blanks.csv -o {f}/cloze2 {m}
 bias {f}/pairs.csv -o {f}/bias2 {m}
 bias {f}/pairs.csv --debias {f}/fair.csv -o {f}/debias {m}
+benchmark babylm --task wug_adj --sample 1 -o {f}/benchmark {m}
+trajectory {f}/pairs.csv -m {f}/training -o {f}/trajectory
 replay {f}/scores.csv --good good -o {f}/replayed --no-report
 reproduce {f}/claims.toml -o {f}/reproduced
 reproduce list
@@ -82,7 +83,7 @@ explore {f}/one {f}/two --static {f}/explore.html
 explore {f}/context --no-browser
 export {f}/one --to csv -o {f}/export --safe
 export {f}/bias --to jsonl -o {f}/export2
-count {f}/corpus.txt -o {f}/counts.tsv {m}
+measures count {f}/corpus.txt -o {f}/counts.tsv {m}
 data ls
 data get blimp --from {f}
 data cite blimp
@@ -99,7 +100,7 @@ stimuli review {f}/extended --terminal --reviewer ada
 stimuli review {f}/extended
 stimuli check {f}/seeds.txt
 stimuli log verify {f}/extended
-syntaxgym convert {f}/table.csv --prediction "(1;%a%) < (2;%a%)"
+data convert {f}/table.csv --prediction "(1;%a%) < (2;%a%)"
 rate new {f}/rating2 --from {f}/pairs.csv --points 5
 rate preview {f}/rating --no-browser
 rate serve {f}/rating --port 0
@@ -114,9 +115,9 @@ rate reopen {f}/rating --database {answers} --below .4 --dry-run
 models ls
 models get {model}
 models info {model} --bos none
-models topics {f}/model -k 3
+models info {f}/model -k 3
 models verify
-measures ls
+measures
 cache ls
 cache clear --model tiny
 train ngram {f}/corpus.txt -o {f}/ngram.arpa --order 2
@@ -129,11 +130,13 @@ def find_commands(
     command: click.Command | None = None, path: tuple[str, ...] = ()
 ) -> dict[str, click.Command]:
     """The commands that there are, by their words."""
-    command = command or typer.main.get_command(app)
+    command = command or whole_program()
     below = getattr(command, "commands", None)
     if below is None:
         return {" ".join(path): command}
-    found: dict[str, click.Command] = {}
+    # A group that does something by itself, such as `measures`.
+    alone = path and getattr(command, "invoke_without_command", False)
+    found: dict[str, click.Command] = {" ".join(path): command} if alone else {}
     for name, one in below.items():
         found |= find_commands(one, (*path, name))
     return found
@@ -170,6 +173,8 @@ def build_folders(cli: Callable[..., Answer], folder: Path) -> str:
     (folder / "categories.csv").write_text('Category,Members\nBird,"robin,eagle"\nTree,"oak,elm"\n')
     (folder / "claims.toml").write_text(CLAIMS)
     (folder / "check.py").write_text("def share(inputs, **told):\n    return 50.0\n")
+    for step in (1, 2):
+        make_tiny_model(folder / "training" / f"checkpoint-{step}", seed=step)
     write_table(folder / "rated.csv")
     write_study(folder / "rating", more="[design]\nquota = 2\n")
     write_design(folder, norms='"norms.csv"')

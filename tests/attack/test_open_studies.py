@@ -13,9 +13,9 @@ import pytest
 import sqlalchemy as sa
 
 from felicity.cli import rate_people
-from felicity.humans import Study, erasure, load_keys, sign_platform_id
+from felicity.humans import RatingStudy, erasure, load_keys, sign_platform_id
 from felicity.humans.tables import answers, raters, slots
-from felicity.humans.visits import Page, read_page
+from felicity.humans.visits import PageForm, read_page_form
 from tests.conftest import Answer
 from tests.humans.studies import make_study, stimulus_rows
 from tests.web.sites import TOKEN, Site, open_site
@@ -43,23 +43,23 @@ class Visitor:
         self.status = 0
         self.text = ""
 
-    def _read(self, answer: httpx.Response) -> Page:
+    def _read(self, answer: httpx.Response) -> PageForm:
         self.status, self.text = answer.status_code, answer.text
-        return read_page(answer.text)
+        return read_page_form(answer.text)
 
-    def get(self, path: str) -> Page:
+    def get(self, path: str) -> PageForm:
         return self._read(self.client.get(path))
 
-    def post(self, path: str, **fields: str) -> Page:
+    def post(self, path: str, **fields: str) -> PageForm:
         return self._read(self.client.post(path, data=fields))
 
-    def consent(self, path: str = "/") -> Page:
+    def consent(self, path: str = "/") -> PageForm:
         page = self.get(path)
         if page.action != "/consent":
             return page
         return self.post("/consent", token=page.fields["token"], agree="1")
 
-    def answer(self, page: Page, answer: str = "1") -> Page:
+    def answer(self, page: PageForm, answer: str = "1") -> PageForm:
         return self.post("/answer", token=page.fields["token"], answer=answer)
 
 
@@ -411,7 +411,7 @@ def test_a_full_disk_is_logged_once_and_no_id_is_cut(
 def test_a_rater_who_lost_a_further_list_is_led_to_the_code(tmp_path: Path) -> None:
     rows = stimulus_rows("likert", items=4, conditions=("",))
     more = "[design]\nparts = 2\nquota = 1\nlists_per_rater = 2\n"
-    study: Study = make_study(tmp_path, rows=rows, more=more)
+    study: RatingStudy = make_study(tmp_path, rows=rows, more=more)
     for attempt in ("/study", "/", "answer"):
         (tmp_path / "answers.sqlite").unlink(missing_ok=True)
         with open_site(study) as site:

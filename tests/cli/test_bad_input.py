@@ -79,7 +79,7 @@ def test_a_bad_table_is_refused(
 def test_a_bad_corpus_is_refused(cli: Cli, tmp_path: Path, tiny_model: Path, kind: str) -> None:
     name, content, _ = FILES[kind]
     path = make_bad(tmp_path, name, content)
-    refused(cli("count", path, "-m", tiny_model, "-o", tmp_path / "counts.tsv"), name)
+    refused(cli("measures", "count", path, "-m", tiny_model, "-o", tmp_path / "counts.tsv"), name)
     assert not (tmp_path / "counts.tsv").exists()
 
 
@@ -164,7 +164,7 @@ def test_names_that_nothing_answers_to_get_the_near_one(cli: Cli, tiny_model: Pa
         ("run", "starter", "-m"),
         ("models", "info"),
         ("models", "get"),
-        ("count", "c.txt", "-o", "o.tsv", "-m"),
+        ("measures", "count", "c.txt", "-o", "o.tsv", "-m"),
     ],
     ids=lambda c: c[0],
 )
@@ -194,7 +194,7 @@ def test_a_place_that_cannot_be_written_is_named(
     if command == "run":
         answer = cli("run", pairs, "-m", tiny_model, "-o", blocked)
     elif command == "count":
-        answer = cli("count", pairs, "-m", tiny_model, "-o", blocked)
+        answer = cli("measures", "count", pairs, "-m", tiny_model, "-o", blocked)
     elif command == "export":
         answer = cli("export", run_folder, "-o", blocked)
     else:

@@ -7,9 +7,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from typer.main import get_command
 
-from felicity.cli.app import app
+from felicity.cli.app import RENAMED, whole_program
 from felicity.core.units import to_bits
 from tests.conftest import Answer
 
@@ -115,7 +114,7 @@ def test_counts_feed_slor(cli: Cli, pairs: Path, tiny_model: Path, tmp_path: Pat
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("The cats annoy Tim.\n\nHe left. The cat left.\n")
     counts = tmp_path / "counts.tsv"
-    told = json.loads(cli("count", corpus, "-m", tiny_model, "-o", counts, "--json").out)
+    told = json.loads(cli("measures", "count", corpus, "-m", tiny_model, "-o", counts, "--json").out)
     table = dict(line.rsplit("\t", 1) for line in counts.read_text().splitlines())
     assert sum(map(int, table.values())) == told["tokens"]
     assert table["."] == "3"
@@ -143,8 +142,9 @@ def test_models_and_measures_are_listed_and_described(cli: Cli, tiny_model: Path
     told = json.loads(cli("models", "info", tiny_model, "--json").out)
     assert (told["family"], told["window"], told["policy"]["bos"]) == ("causal", 64, "<|endoftext|>")
     assert told["parameters"] > 0
-    names = [row["name"] for row in json.loads(cli("measures", "ls", "--json").out)]
-    assert names == ["lp", "mean_lp", "pen_lp", "norm_lp", "slor"]
+    names = [row["name"] for row in json.loads(cli("measures", "--json").out)]
+    assert names[:6] == ["lp", "mean_lp", "pen_lp", "slln_lp", "norm_lp", "slor"]
+    assert names[6:] == ["char_lp", "byte_lp", "morcela", "word_pmi"]
 
 
 def test_the_version_is_the_packages(cli: Cli) -> None:
@@ -172,7 +172,7 @@ def list_commands(command: Any, *path: str) -> Iterator[tuple[str, Any]]:
         yield " ".join(path), command
 
 
-COMMANDS = dict(list_commands(get_command(app)))
+COMMANDS = dict(list_commands(whole_program()))
 MOST_OPTIONS = 20
 
 
@@ -187,3 +187,14 @@ def test_no_command_shows_more_than_twenty_options_at_first_sight(cli: Cli, name
 def test_every_help_has_examples_of_its_own(cli: Cli, name: str) -> None:
     shown = cli(*name.split(), "--help").out
     assert f"felicity {name}" in shown.partition("Examples:")[2]
+
+
+@pytest.mark.parametrize("old", [old for old in RENAMED if not old.startswith("-")])
+def test_a_command_that_moved_answers_with_its_new_name(cli: Cli, old: str) -> None:
+    answer = cli(*old.split(), "whatever")
+    assert answer.code == 2
+    assert answer.err.strip() == f"`felicity {old}` is now `felicity {RENAMED[old]}`."
+    command: Any = whole_program()
+    for word in RENAMED[old].split():
+        if not word.startswith("-"):
+            command = command.commands[word]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from felicity.data import load_benchmarks
 from felicity.data.entry import load_entries
 from tests.conftest import Answer
 
@@ -16,7 +17,7 @@ Published = Callable[[str], Path]
 
 def test_every_dataset_is_listed_and_can_be_cited(cli: Cli) -> None:
     names = [row["name"] for row in json.loads(cli("data", "ls", "--json").out)]
-    assert set(names) == {"starter", *load_entries()}
+    assert set(names) == {"starter", *load_entries(), *load_benchmarks()}
     for name in load_entries():
         answer = cli("data", "cite", name)
         assert answer.code == 0
@@ -58,7 +59,7 @@ def test_a_suite_goes_from_the_old_form_to_a_run(cli: Cli, tiny_model: Path, tmp
     old = "item_number,condition_name,region_number,region_name,content\n"
     old += "1,a,1,x,The cats\n1,a,2,y,annoy Tim.\n1,b,1,x,The cat\n1,b,2,y,annoy Tim.\n"
     (tmp_path / "old.csv").write_text(old)
-    answer = cli("syntaxgym", "convert", tmp_path / "old.csv", "--prediction", "(2;%a%) < (2;%b%)")
+    answer = cli("data", "convert", tmp_path / "old.csv", "--prediction", "(2;%a%) < (2;%b%)")
     assert answer.code == 0, answer
     assert cli("data", "check", tmp_path / "old.json").code == 0
     folder = tmp_path / "run"
@@ -81,9 +82,9 @@ def test_bias_prints_splits_and_writes_tables(cli: Cli, tiny_model: Path, tmp_pa
     answer = cli("bias", tmp_path / "p.csv", "-m", tiny_model, *measures, "-o", tmp_path / "b", "--json")
     assert answer.code == 0, answer
     told = json.loads(answer.out)
-    whole = [row for row in told["splits"] if row["suite"] == "all" and row["measure"] == "lp"]
+    whole = [row for row in told["tables"]["splits"] if row["suite"] == "all" and row["measure"] == "lp"]
     assert sum(row["n"] for row in whole) == 2
-    assert {row["measure"] for row in told["curves"]} == {"lp", "mean_lp", "pen_lp"}
+    assert {row["measure"] for row in told["tables"]["curves"]} == {"lp", "mean_lp", "pen_lp"}
     plain = cli("bias", tmp_path / "p.csv", "-m", tiny_model, "--no-score", "-o", tmp_path / "c")
     legend = "A is the acceptable sentence, U the unacceptable one; A=U, A>U and A<U compare their lengths"
     assert legend in plain.out
@@ -113,7 +114,7 @@ def test_replay_writes_a_run(cli: Cli, tmp_path: Path) -> None:
         ("data", "show", "blimp", "--rule", "none"),
         ("replay", "absent.csv"),
         ("bias", "starter", "-m", "no-such-model-folder/x"),
-        ("syntaxgym", "convert", "absent.csv", "--prediction", "(1;%a%) < 2"),
+        ("data", "convert", "absent.csv", "--prediction", "(1;%a%) < 2"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(cli: Cli, arguments: tuple[str, ...]) -> None:

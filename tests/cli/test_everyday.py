@@ -34,8 +34,10 @@ def test_two_models_get_a_run_each_and_one_report(cli: Cli, pairs: Path, tiny_mo
     assert answer.code == 0, answer.err
     told = json.loads(answer.out)
     assert [Path(run["folder"]).name for run in told["runs"]] == [tiny_model.name, "tiny-copy"]
-    page = (out / "report.html").read_text(encoding="utf-8")
-    assert "By phenomenon" in page
+    assert told["report"] is None
+    assert not (out / "report.html").exists()
+    assert cli("report", out).code == 0
+    assert "By phenomenon" in (out / "report.html").read_text(encoding="utf-8")
     twice = cli("run", pairs, "-m", tiny_model, "-m", tiny_model, "-o", out, "--no-report")
     assert twice.code == 2
     assert "Two models are called" in twice.err

@@ -1,11 +1,13 @@
 """felicity explore on the command line: the offline file, the report's link, what is refused."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from felicity.run import evaluate, open_model
+from felicity.explore import open_collections
+from felicity.run import evaluate, open_model, write_record
 from tests.conftest import Answer
 
 
@@ -64,14 +66,15 @@ def test_a_page_must_end_in_html(cli: Callable[..., Answer], run: Path) -> None:
     assert "page.pdf does not end in .html" in answer.err
 
 
-def test_another_study_is_refused_and_its_runs_are_named(
+def test_the_runs_below_a_study_or_a_folder_are_shown_together(
     cli: Callable[..., Answer], run: Path, tmp_path: Path
 ) -> None:
     study = tmp_path / "study"
     (study / "models").mkdir(parents=True)
     run.rename(study / "models" / "tiny")
-    (study / "study.json").write_text('{"study": "acceptability"}', encoding="utf-8")
-    answer = cli("explore", study, "--static", tmp_path / "x.html")
-    assert answer.code == 2
-    assert "is not a study of `felicity context`; name the run of a model in it" in answer.err
-    assert cli("explore", study / "models" / "tiny", "--static", tmp_path / "x.html").code == 0
+    shutil.copytree(study / "models" / "tiny", study / "models" / "again")
+    for folder in (study / "models", study):
+        with open_collections([folder]) as (collection,):
+            assert sorted(source.run.path.name for source in collection.sources) == ["again", "tiny"]
+        # The second time round the models are those of a study.
+        write_record(study, {"study": "acceptability"})

@@ -134,3 +134,10 @@ def test_the_tutorial_quotes_what_judge_prints(cli: Cli, tiny_model: Path) -> No
         for line in (said.strip().splitlines()[-1], quoted[1].replace("smollm2", tiny_model.name))
     )
     assert printed == form
+
+
+@pytest.mark.parametrize(("old", "new"), [("--anyway", "--force"), ("--cut-by=gpt2", "--length-tokenizer")])
+def test_the_old_name_of_an_option_answers_with_the_new_one(cli: Cli, old: str, new: str) -> None:
+    answer = cli("report", "runs/none", old)
+    assert (answer.code, answer.err) == (2, f"The option {old.split('=')[0]} is now called {new}.\n")
+    assert "--anyway" not in cli("judge", "--", "One text.", "--anyway").err

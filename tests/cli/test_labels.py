@@ -31,7 +31,12 @@ def crows(tmp_path: Path) -> Path:
 
 def read_text(page: Path) -> str:
     """What a reader of a page sees, without its manifest."""
-    text = page.read_text(encoding="utf-8").partition("</style>")[2].partition('<pre class="raw">')[0]
+    text = (
+        page.read_text(encoding="utf-8")
+        .partition("</style>")[2]
+        .partition('<pre class="raw">')[0]
+        .partition("<script")[0]
+    )
     return " ".join(re.sub(r"<[^>]+>", " ", text).split())
 
 
@@ -184,10 +189,10 @@ def test_the_spelling_of_a_condition_changes_no_hit_rate(
         found = json.loads(
             cli("cloze", data, "-m", tiny_model, "-o", tmp_path / f"s-{first}", "--json", *option).out
         )
-        shares.append([(row["figure"], row["n"], row["share"]) for row in found["accuracy"]])
+        shares.append([(row["figure"], row["n"], row["share"]) for row in found["tables"]["accuracy"]])
         wanted = f"targets of {first} only, not of {second}" if asked else "targets of all conditions"
         assert wanted in said[-1]
-        assert wanted in found["targets_of"][first]
+        assert wanted in found["facts"]["sets"][first]["looked_for"]
         page = read_text(tmp_path / f"s-{first}" / "report.html")
         assert wanted in page
         assert "affirmatives" not in page
@@ -213,7 +218,7 @@ def test_a_set_and_its_extension_look_for_the_same_targets(
     large = write_frames(tmp_path / "large.csv", "affirmative", "negative")
     asked = ("cloze", small, large, "-m", tiny_model, "-o", tmp_path / "s", "--against", "small:large")
     assert cli(*asked).code == 0
-    told = cli(*asked, "--affirmative", "aff")
+    told = cli(*asked[:5], tmp_path / "other", *asked[6:], "--affirmative", "aff")
     assert told.code == 2
     assert "affirmative, negative" in told.err
 

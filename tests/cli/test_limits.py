@@ -46,7 +46,7 @@ def test_a_run_without_judgements_is_not_explored(cli: Cli, tmp_path: Path, tiny
     run = tmp_path / "run"
     assert cli("run", tmp_path / "pairs.csv", "-m", tiny_model, "-o", run, "-q", "--no-report").code == 0
     pl.read_parquet(run / "judgements.parquet").clear().write_parquet(run / "judgements.parquet")
-    answer = cli("explore", run, "--static", tmp_path / "page.html", "--anyway")
+    answer = cli("explore", run, "--static", tmp_path / "page.html", "--force")
     assert answer.code == 2, answer
     assert "has no judgements" in answer.err
 

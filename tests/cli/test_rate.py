@@ -13,7 +13,7 @@ import httpx
 import polars as pl
 import pytest
 
-from felicity.humans import Answer, Store, build_lists, export_tables, read_study
+from felicity.humans import Answer, Store, build_lists, build_rating_tables, read_rating_study
 from felicity.report import decimal
 from tests.humans.studies import make_study, write_study
 
@@ -43,7 +43,7 @@ def test_fillers_and_practice_items_leave_a_latin_square_alone(cli: Cli, tmp_pat
     table.write_text("\n".join(["item,condition,text,role", *rows, f"f,,A filler.,{role}"]) + "\n")
     told = cli("rate", "new", tmp_path / "square", "--from", table)
     assert "between raters" not in told.out
-    study = read_study(tmp_path / "square")
+    study = read_rating_study(tmp_path / "square")
     assert study.design.between == ()
     for one in build_lists(study):
         shown = [study.stimuli[row] for row in one.rows if study.stimuli[row].role == "target"]
@@ -197,10 +197,10 @@ def test_simulated_ratings_are_marked_wherever_they_go(cli: Cli, tiny_model: Pat
 
 
 def test_ratings_of_people_carry_no_mark(small: Path) -> None:
-    store = Store(read_study(small))
+    store = Store(read_rating_study(small))
     rater = store.enter(session="a word")
     assert not rater.startswith("sim-")
-    assert "simulated" not in export_tables(store, unfinished=True)["ratings"].columns
+    assert "simulated" not in build_rating_tables(store, unfinished=True)["ratings"].columns
     store.close()
 
 
@@ -274,8 +274,8 @@ def test_who_disagrees_with_the_others_is_set_aside_and_the_place_opened(cli: Cl
     store = Store(study)
     for turn in range(4):
         rater = store.enter()
-        while (step := store.place(rater).step) is not None:
-            place = store.place(rater)
+        while (step := store.find_position(rater).step) is not None:
+            place = store.find_position(rater)
             value = 1.0 + step.stimulus(study).row % 5
             given = 6.0 - value if turn == 3 else value
             store.record(rater, place.slot, place.position, "k", Answer(value=given), shown=0)
@@ -286,7 +286,7 @@ def test_who_disagrees_with_the_others_is_set_aside_and_the_place_opened(cli: Cl
     said = json.loads(cli("rate", "reopen", tmp_path, "--below", 0.4, "--json").out)
     assert [row["rater"] for row in said["raters"] if not row["kept"]] == [rater]
     assert store.has_room() is None
-    assert rater not in set(export_tables(store)["ratings"]["rater"])
+    assert rater not in set(build_rating_tables(store)["ratings"]["rater"])
     # Nobody is set aside twice, and a rater is not lost: the next comparison is among everybody again.
     assert json.loads(cli("rate", "reopen", tmp_path, "--below", 0.4, "--json").out)["changed"] == 0
 
@@ -387,7 +387,7 @@ def test_ratings_are_not_cleaned_unasked_and_have_the_ceilings_of_their_own_repo
     assert steps["ratings_changed"][0] > 0
     for step, changed, dropped in steps.select("step", "ratings_changed", "ratings_dropped").iter_rows():
         said = next(line for line in cleaned.err.splitlines() if step in line)
-        assert said.startswith("Cleaned as Lau et al. (2020), scale 1 to 7")
+        assert said.startswith("Note: Cleaned as Lau et al. (2020), scale 1 to 7")
         assert f"{dropped} of " in said
         assert f"{changed} changed." in said
     assert pl.read_csv(tmp_path / "cleaned" / "distribution.csv")["n"].sum() == 8

@@ -133,11 +133,11 @@ def test_cloze_writes_its_tables_and_report(cli: CLI, tiny_model: Path, tmp_path
     assert (out / "report.html").exists()
     # The targets of both conditions, and pairs of frames.
     assert pl.read_csv(out / "accuracy.csv")["n"].to_list() == [6] * 4 + [3]
-    # Other stimuli are refused, without a way out that this command does not have.
+    # Other stimuli are refused, with a way out that this command has.
     write_items(build_from_template(read_template("neg"), members=members[:2]).items, tmp_path / "own.csv")
     told = cli("cloze", tmp_path / "own.csv", "-m", tiny_model, "-o", out, "-q")
     assert told.code == 2
-    assert "choose another folder with -o." in told.err
+    assert "choose another folder with -o, or remove it." in told.err
 
 
 def test_a_review_whose_input_ends_is_kept_as_it_is(

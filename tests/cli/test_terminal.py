@@ -49,7 +49,7 @@ def test_an_error_does_not_repeat_an_escape_sequence(cli: Callable[..., Answer],
 def test_a_full_device_is_said(tmp_path: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "felicity", "measures", "ls"],
+            [sys.executable, "-m", "felicity", "measures"],
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from felicity.core.errors import BadInput
-from felicity.core.formulas import Number, Operation, Region, list_regions, parse_formula
+from felicity.core.formulas import Region, RegionNumber, RegionOperation, list_regions, parse_prediction
 
 A, B, C = Region("1", "a"), Region("1", "b"), Region("1", "c")
 
@@ -17,28 +17,33 @@ A, B, C = Region("1", "a"), Region("1", "b"), Region("1", "c")
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
-        ("(1;%a%)<(1;%b%)", Operation("<", A, B)),
-        ("[(1;%a%)] > ((1;%b%))", Operation(">", A, B)),
+        ("(1;%a%)<(1;%b%)", RegionOperation("<", A, B)),
+        ("[(1;%a%)] > ((1;%b%))", RegionOperation(">", A, B)),
         (
             "(1;%a%) - (1;%b%) - (1;%c%) > 0",
-            Operation(">", Operation("-", Operation("-", A, B), C), Number(0)),
+            RegionOperation(">", RegionOperation("-", RegionOperation("-", A, B), C), RegionNumber(0)),
         ),
-        ("(1;%a%) + (1;%b%) = 2.5", Operation("=", Operation("+", A, B), Number(2.5))),
+        ("(1;%a%) + (1;%b%) = 2.5", RegionOperation("=", RegionOperation("+", A, B), RegionNumber(2.5))),
         # & and | are taken left to right, neither binds closer.
         (
             "(1;%a%) > 1 | (1;%b%) > 1 & (1;%c%) > 1",
-            Operation(
+            RegionOperation(
                 "&",
-                Operation("|", Operation(">", A, Number(1)), Operation(">", B, Number(1))),
-                Operation(">", C, Number(1)),
+                RegionOperation(
+                    "|", RegionOperation(">", A, RegionNumber(1)), RegionOperation(">", B, RegionNumber(1))
+                ),
+                RegionOperation(">", C, RegionNumber(1)),
             ),
         ),
-        (" [ ( 1 ; %a% ) ] < -1 ", Operation("<", A, Operation("-", Number(0), Number(1)))),
-        ("(*;%a-b_c%) < (verb 2;%b%)", Operation("<", Region("*", "a-b_c"), Region("verb 2", "b"))),
+        (
+            " [ ( 1 ; %a% ) ] < -1 ",
+            RegionOperation("<", A, RegionOperation("-", RegionNumber(0), RegionNumber(1))),
+        ),
+        ("(*;%a-b_c%) < (verb 2;%b%)", RegionOperation("<", Region("*", "a-b_c"), Region("verb 2", "b"))),
     ],
 )
-def test_formulas_bind_as_in_syntaxgym(text: str, tree: Operation) -> None:
-    assert parse_formula(text) == tree
+def test_formulas_bind_as_in_syntaxgym(text: str, tree: RegionOperation) -> None:
+    assert parse_prediction(text) == tree
 
 
 @pytest.mark.parametrize(
@@ -63,13 +68,13 @@ def test_formulas_bind_as_in_syntaxgym(text: str, tree: Operation) -> None:
 )
 def test_a_broken_formula_is_refused_where_it_breaks(text: str, said: str) -> None:
     with pytest.raises(BadInput, match=re.escape(said)):
-        parse_formula(text)
+        parse_prediction(text)
 
 
 @given(st.text(alphabet="()[];%ab12*+-<>=&|. ", max_size=40))
 def test_any_text_is_a_formula_or_is_refused_in_one_sentence(text: str) -> None:
     try:
-        tree = parse_formula(text)
+        tree = parse_prediction(text)
     except BadInput as error:
         assert "character" in str(error)
     else:
@@ -89,7 +94,7 @@ def test_every_well_formed_formula_parses_with_all_its_regions(
     a: str, mark: str, b: str, joint: str, c: str, d: str
 ) -> None:
     text = f"[{a} {mark} {b}]{joint}[{c}>{d}]"
-    assert len(list(list_regions(parse_formula(text)))) == text.count(";")
+    assert len(list(list_regions(parse_prediction(text)))) == text.count(";")
 
 
 @pytest.mark.data
@@ -103,4 +108,4 @@ def test_all_36_formulas_of_the_34_suites_parse(published: Callable[[str], Path]
     ]
     assert len(found) == 36
     for text in found:
-        assert len(list(list_regions(parse_formula(text)))) == text.count(";")
+        assert len(list(list_regions(parse_prediction(text)))) == text.count(";")

@@ -6,34 +6,35 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput, FelicityError, UnknownName
-from felicity.data.catalogue import read_dataset, read_items, sample_items
+from felicity.data.catalogue import read_dataset, sample_items
 from felicity.data.entry import load_entries
 from felicity.data.inspection import describe_dataset
 from felicity.data.locate import find_copy, get_copy
 from felicity.data.pairs import Columns
+from tests.data.test_languages import SIZES_BY_LANGUAGE
 
 
 def test_an_unknown_name_suggests_the_near_one() -> None:
     with pytest.raises(UnknownName, match="There is no dataset 'blmp'; did you mean 'blimp'"):
-        read_items("blmp")
+        read_dataset("blmp")
 
 
 def test_a_named_dataset_is_narrowed_to_a_suite() -> None:
-    whole = read_items("starter")
+    whole = read_dataset("starter").items
     suite = whole["suite"][0]
-    part = read_items("starter", Columns(suite=suite))
+    part = read_dataset("starter", Columns(suite=suite)).items
     assert part["suite"].unique().to_list() == [suite]
     assert len(part) < len(whole)
 
 
 def test_an_unknown_suite_suggests_the_near_one() -> None:
-    suite = read_items("starter")["suite"][0]
+    suite = read_dataset("starter").items["suite"][0]
     with pytest.raises(UnknownName, match=f"did you mean '{suite}'"):
-        read_items("starter", Columns(suite=suite[:-1]))
+        read_dataset("starter", Columns(suite=suite[:-1]))
 
 
 def test_a_sample_takes_both_members_of_the_same_pairs() -> None:
-    items = read_items("starter")
+    items = read_dataset("starter").items
     sample = sample_items(items, 2, seed=1)
     sizes = sample.group_by("suite", "condition").len()["len"].unique().to_list()
     assert sizes == [2]
@@ -44,13 +45,13 @@ def test_a_sample_takes_both_members_of_the_same_pairs() -> None:
 
 def test_an_empty_sample_is_refused() -> None:
     with pytest.raises(BadInput, match="at least 1"):
-        sample_items(read_items("starter"), 0, seed=1)
+        sample_items(read_dataset("starter").items, 0, seed=1)
 
 
 @pytest.mark.data
 def test_blimp_has_67_suites_of_1000_pairs_in_12_phenomena(published: Callable[[str], Path]) -> None:
     published("blimp")
-    items = read_items("blimp")
+    items = read_dataset("blimp").items
     assert items["suite"].n_unique() == 67
     assert items.group_by("suite", "condition").len()["len"].unique().to_list() == [1000]
     assert items["phenomenon"].n_unique() == 12
@@ -76,11 +77,11 @@ SIZES = {
     "implicit_causality_match": (6_888, 6_888, 246),
     "lau2020": (250, 750, 5),
 }
-UNSEEN = {"comps_base", "comps_wugs", "cola"}
+UNSEEN = {"comps_base", "comps_wugs", "cola", "ewok"}
 
 
 def test_the_catalogue_has_every_name() -> None:
-    assert set(load_entries()) == set(SIZES) | UNSEEN
+    assert set(load_entries()) == set(SIZES) | UNSEEN | set(SIZES_BY_LANGUAGE)
 
 
 @pytest.mark.data
@@ -107,7 +108,7 @@ def test_no_stimulus_stands_twice_and_texts_are_as_published(
     name: str, published: Callable[[str], Path]
 ) -> None:
     published(load_entries()[name].folder)
-    items = read_items(name)
+    items = read_dataset(name).items
     assert items.select("item", "condition").is_unique().all()
     unclean = items["text"].str.contains(r"^\s|\s$|\s\s|^$").sum()
     # Doubled spaces change GPT-2's tokens, so that they are not mended behind the reader's back.
@@ -131,7 +132,7 @@ def test_prefix_methods_count_the_rows_they_do_not_apply_to(
 @pytest.mark.data
 def test_the_article_is_chosen_by_the_target(published: Callable[[str], Path]) -> None:
     published("ettinger2020")
-    items = read_items("neg_136_simp")
+    items = read_dataset("neg_136_simp").items
     ant = items.filter(pl.col("context_text").str.starts_with("An ant"))
     assert sorted(zip(ant["context_text"], ant["text"], strict=True)) == [
         ("An ant is a", "vegetable"),
@@ -169,4 +170,4 @@ def test_an_incomplete_copy_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     (folder / "adjunct_island.jsonl").write_text('{"sentence_good": "A.", "sentence_bad": "B."}\n')
     monkeypatch.setenv("FELICITY_DATA", str(tmp_path))
     with pytest.raises(BadInput, match="has 1 of the 67 files of blimp"):
-        read_items("blimp")
+        read_dataset("blimp")

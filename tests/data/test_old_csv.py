@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from felicity.core.errors import BadInput
-from felicity.data.suites import build_items, read_old_suite, read_suite, write_suite
+from felicity.data.suites import build_suite_items, read_old_suite, read_suite, write_suite
 
 HEAD = "item_number,condition_name,region_number,region_name,content\n"
 OLD = HEAD + "1,match,1,subject,The cats\n1,match,2,verb,annoy\n1,mismatch,1,subject,The cats\n"
@@ -22,7 +22,7 @@ def convert(folder: Path, text: str, formula: str = FORMULA) -> Path:
 
 def test_the_old_form_becomes_a_suite_that_can_be_read(tmp_path: Path) -> None:
     suite = read_suite(convert(tmp_path, OLD))
-    assert build_items(suite)["text"].to_list() == ["The cats annoy", "The cats annoys"]
+    assert build_suite_items(suite)["text"].to_list() == ["The cats annoy", "The cats annoys"]
     assert suite.regions == (("1", "subject"), ("2", "verb"))
 
 

@@ -12,7 +12,7 @@ from felicity.core.errors import BadInput, FelicityError
 from felicity.data.catalogue import read_dataset
 from felicity.data.entry import load_entries
 from felicity.data.formats import FORMATS, read_headed, read_headless, read_pair_lines
-from felicity.data.rows import read_rows
+from felicity.data.rows import read_item_rows
 
 COMPS = {
     "id": 1,
@@ -127,7 +127,7 @@ def test_rows_in_are_rows_out_and_rows_reported(tmp_path: Path, data: st.DataObj
     path = write(tmp_path / "context-real-ratings.jsonl", rows)
     for method in entry.methods.values():
         try:
-            found = read_rows(read_headed(path, entry), entry, method)
+            found = read_item_rows(read_headed(path, entry), entry, method)
         except FelicityError:
             continue
         stimuli = len(method.stimuli)
@@ -140,6 +140,7 @@ def test_rows_in_are_rows_out_and_rows_reported(tmp_path: Path, data: st.DataObj
 @given(content=st.binary(max_size=200), form=st.sampled_from(sorted(FORMATS)))
 def test_no_bytes_bring_a_reader_down(tmp_path: Path, content: bytes, form: str) -> None:
     entry = next(entry for entry in load_entries().values() if entry.format == form)
+    entry = entry.narrow("all")[0]
     path = tmp_path / f"any{Path(entry.files[0]).suffix}"
     path.write_bytes(content)
     try:

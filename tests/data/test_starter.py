@@ -136,6 +136,28 @@ def test_no_two_good_sentences_of_a_suite_are_one_frame_with_a_word_changed(
     assert near == []
 
 
+# What nobody writes is rarer than what everybody does, however the pairs are chosen.
+UNBALANCED = {"overregularized_past", "irregular_plural"}
+
+
+@pytest.mark.parametrize("shortcut", ["frequency", "length"])
+def test_no_shortcut_passes_or_fails_a_whole_suite(shortcut: str, pairs: list[Pair]) -> None:
+    wordfreq = pytest.importorskip("wordfreq")
+
+    def value(text: str) -> float:
+        if shortcut == "length":
+            return -len(text)
+        return float(sum(wordfreq.zipf_frequency(word, "en") for word in words(text)) / len(words(text)))
+
+    passed: dict[str, list[float]] = {}
+    for pair in pairs:
+        difference = value(pair.good) - value(pair.bad)
+        passed.setdefault(pair.suite, []).append(0.5 + 0.5 * ((difference > 0) - (difference < 0)))
+    shares = {suite: sum(found) / len(found) for suite, found in passed.items()}
+    odd = {suite for suite, share in shares.items() if not 0.1 <= share <= 0.9}
+    assert odd - UNBALANCED == set()
+
+
 def test_the_page_about_the_suite_shows_a_pair_of_every_suite(pairs: list[Pair]) -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "starter.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", page, flags=re.MULTILINE)

@@ -1,5 +1,7 @@
 """A name keeps its capital when something is put before it, and an ordinary word loses it."""
 
+from importlib.resources import files
+
 import pytest
 
 from felicity.design.insertion import learn_ordinary, lower_first
@@ -46,3 +48,43 @@ def test_will_is_a_verb_in_a_question_and_a_name_elsewhere() -> None:
     ordinary = learn_ordinary(["Anna will leave."])
     assert lower_first("Will Anna leave", ordinary, question=True) == "will Anna leave"
     assert lower_first("Will saw Anna", ordinary) == "Will saw Anna"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Thankfully, none of my teeth hurt.", "thankfully, none of my teeth hurt."),
+        ("Stir a little vinegar into the sauce.", "stir a little vinegar into the sauce."),
+        ("None of the keys fits.", "none of the keys fits."),
+        ("Emily left.", "Emily left."),
+        ("Kimberly left.", "Kimberly left."),
+        ("Monday was sunny.", "Monday was sunny."),
+    ],
+)
+def test_adverbs_and_orders_are_written_small_and_names_are_not(sentence: str, expected: str) -> None:
+    assert lower_first(sentence, learn_ordinary()) == expected
+
+
+def test_the_plural_of_an_ordinary_word_is_ordinary() -> None:
+    ordinary = learn_ordinary(["We saw a walrus and one puffin there."])
+    assert lower_first("Puffins dive.", ordinary) == "puffins dive."
+
+
+def test_no_common_word_of_starter_keeps_its_capital_after_a_phrase() -> None:
+    # All first words of starter that are written with a capital anywhere else: names, days, forms of address.
+    folder = files("felicity.data").joinpath("starter")
+    rows = [
+        line.split("\t") for file in folder.iterdir() for line in file.read_text("utf-8").splitlines()[1:]
+    ]
+    sentences = [text for row in rows for text in row[1:]]
+    ordinary = learn_ordinary(sentences)
+    kept = {
+        text.split()[0].strip(",").removesuffix("'s")
+        for text in sentences
+        if lower_first(text, ordinary, question=text.endswith("?")) == text
+    }
+    names = (
+        "I Anna Aunt Bruno Carla Carlos Dad Ella Grandad Grandma Grandpa Helen Lucia Marta Monday Monica "
+        "Nadia Nina Paul Peter Robert Sam Sofia Tom"
+    )
+    assert kept <= set(names.split())

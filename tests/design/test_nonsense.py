@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from felicity.design.insertion import learn_ordinary
-from felicity.design.nonsense import choose_article, is_content, make_pseudoword, replace_words
+from felicity.design.nonsense import choose_pseudoword_article, is_content, make_pseudoword, replace_words
 from felicity.design.parsing import load_parser, parse_sentence
 from felicity.design.perturbations import perturb
 
@@ -60,7 +60,7 @@ def test_the_article_goes_with_the_new_word() -> None:
         first, second, third = re.findall(
             r"\b(an?) (\w+)", make("He saw an hour, a university and an apple.", seed)
         )
-        assert all(article == choose_article(word) for article, word in (first, second, third))
+        assert all(article == choose_pseudoword_article(word) for article, word in (first, second, third))
     assert make("An apple fell.").startswith("An ")
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from felicity.core.documents import read_packaged_toml
 from felicity.core.errors import BadInput, UnknownName
-from felicity.design.insertion import read_toml, read_words
+from felicity.design.insertion import read_word_list, split_sentence
 from felicity.design.perturbations import PERTURBATIONS, perturb
 from felicity.design.similarity import token_f1
 
@@ -23,7 +24,8 @@ INSERTING = (
     "quotation",
     "all",
 )
-STATEMENTS = read_toml("insertions")["statement"]
+INSERTIONS = read_packaged_toml("felicity.design", "words/insertions.toml")
+STATEMENTS = INSERTIONS["statement"]
 
 
 def words(text: str) -> list[str]:
@@ -79,7 +81,7 @@ def test_each_has_its_shape(name: str, shape: str) -> None:
 
 
 def test_questions_get_what_suits_questions() -> None:
-    unsuited = set(STATEMENTS["adverbs"]) - set(read_toml("insertions")["question"]["adverbs"])
+    unsuited = set(STATEMENTS["adverbs"]) - set(INSERTIONS["question"]["adverbs"])
     for seed in range(100):
         asked = perturb("adverb_before")("Who left?", Random(seed))
         assert asked.split(",")[0].lower() not in unsuited
@@ -87,21 +89,21 @@ def test_questions_get_what_suits_questions() -> None:
 
 
 def test_no_name_is_in_the_sentence_already_or_comes_twice() -> None:
-    taken = read_words("names")[:-4]
+    taken = read_word_list("names")[:-4]
     sentence = f"{', '.join(taken)} left."
     made = perturb("all")(sentence, Random(0))
-    names = [word for word in re.findall(r"\w+", made) if word in read_words("names")]
+    names = [word for word in re.findall(r"\w+", made) if word in read_word_list("names")]
     assert len(names) == len(set(names)) == len(taken) + 3
 
 
 def test_a_sentence_with_every_name_is_refused() -> None:
     with pytest.raises(BadInput, match="every name"):
-        perturb("quotation")(f"{', '.join(read_words('names'))} left.", Random(0))
+        perturb("quotation")(f"{', '.join(read_word_list('names'))} left.", Random(0))
 
 
 @pytest.mark.parametrize("kind", ["statement", "question"])
 def test_insertions_hold_no_negation_and_at_most_one_name(kind: str) -> None:
-    for phrases in read_toml("insertions")[kind].values():
+    for phrases in INSERTIONS[kind].values():
         assert len(phrases) == len(set(phrases)) >= 6
         for phrase in phrases:
             assert not {"not", "never", "nobody", "ever", "any"} & set(phrase.split())
@@ -147,3 +149,23 @@ def test_the_first_words_of_blimp_are_lowered_unless_they_are_names(published: C
     assert {"Galileo", "Spain", "Harvard", "Guy", "Rose", "Grace", "Mark"} <= kept
     assert {"the", "who", "it's", "children", "cilantro", "unicycles", "had", "will"} <= lowered
     assert not {word.lower() for word in kept} & lowered
+
+
+@pytest.mark.parametrize(
+    ("sentence", "imperative"),
+    [
+        ("Tell the guests to wait.", True),
+        ("Please return these books today.", True),
+        ("Never read a toddler a ghost story.", True),
+        ("Never before has the hall been so full.", False),
+        ("Help came late.", False),
+        ("The guests waited.", False),
+        ("Call this a map?", False),
+    ],
+)
+def test_orders_get_phrases_that_fit_orders(sentence: str, imperative: bool) -> None:
+    assert split_sentence(sentence).imperative == imperative
+    facts = {"fortunately", "luckily", "evidently", "surprisingly", "sadly"}
+    drawn = {perturb("adverb_before")(sentence, Random(seed)).split(",")[0].lower() for seed in range(60)}
+    if imperative:
+        assert not drawn & facts

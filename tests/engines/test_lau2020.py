@@ -120,11 +120,11 @@ def test_the_begin_token_is_recorded_with_where_it_stands(tiny_model: Path) -> N
 
 
 def test_the_audit_counts_context_tokens_without_the_begin_token(tiny_model: Path) -> None:
-    from felicity.run.prompts import build_prompts
+    from felicity.run.prompts import build_text_prompts
 
     lm = fe.model(str(tiny_model), policy=Policy.compat("lau2020"), cache=False)
-    prompts = build_prompts(["tim sleeps.", "tim sleeps."], ["she saw herself.", "a dog."])
-    alone = build_prompts("tim sleeps.", None)
+    prompts = build_text_prompts(["tim sleeps.", "tim sleeps."], ["she saw herself.", "a dog."])
+    alone = build_text_prompts("tim sleeps.", None)
     size = len(AutoTokenizer.from_pretrained(tiny_model)("she saw herself.")["input_ids"])
     assert lm.engine.encode(prompts)["n_context"][0] == size
     assert lm.engine.encode(alone)["n_context"].to_list() == [0]

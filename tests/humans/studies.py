@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-from felicity.humans import Study, read_study
+from felicity.humans import RatingStudy, read_rating_study
 
 HEAD = """\
 [study]
@@ -116,6 +116,6 @@ def write_study(
     return folder
 
 
-def make_study(folder: Path, task: str = "likert", **options: object) -> Study:
+def make_study(folder: Path, task: str = "likert", **options: object) -> RatingStudy:
     """Write a study and read it back."""
-    return read_study(write_study(folder, task, **options))  # type: ignore[arg-type]
+    return read_rating_study(write_study(folder, task, **options))  # type: ignore[arg-type]

@@ -15,12 +15,12 @@ from felicity.humans import (
     Keys,
     PlatformIds,
     Store,
-    export_tables,
+    build_rating_tables,
     forget_platform_ids,
     hash_platform_id,
     load_keys,
     payment_list,
-    read_study,
+    read_rating_study,
     suggest_fit,
     write_export,
 )
@@ -31,8 +31,8 @@ Cli = Callable[..., conftest.Answer]
 
 
 def answer_all(store: Store, rater: str, values: dict[str, float]) -> None:
-    while (step := store.place(rater).step) is not None:
-        place = store.place(rater)
+    while (step := store.find_position(rater).step) is not None:
+        place = store.find_position(rater)
         value = values[step.stimulus(store.study).item]
         store.record(
             rater,
@@ -73,10 +73,10 @@ def test_ratings_carry_the_order_the_design_and_the_columns_of_the_stimuli(tmp_p
 
 def test_only_finished_raters_are_exported_unless_asked(tmp_path: Path) -> None:
     store = Store(make_study(tmp_path))
-    place = store.place(store.enter())
+    place = store.find_position(store.enter())
     store.record(place.rater, place.slot, 0, "k", Answer(value=3.0, raw="3"), shown=0)
-    assert export_tables(store)["ratings"].is_empty()
-    assert export_tables(store, unfinished=True)["ratings"]["state"].to_list() == ["live"]
+    assert build_rating_tables(store)["ratings"].is_empty()
+    assert build_rating_tables(store, unfinished=True)["ratings"]["state"].to_list() == ["live"]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_what_payment_needs_is_in_one_file_until_it_is_forgotten(tmp_path: Path)
         handle.write("\nhalf a li")
     table = payment_list(store, PlatformIds(tmp_path, keys).read())
     assert table.sort("platform_id")["state"].to_list() == ["finished", "did not consent"]
-    assert table.filter(pl.col("platform_id") == "anna")["code"].item() == store.place(rater).code
+    assert table.filter(pl.col("platform_id") == "anna")["code"].item() == store.find_position(rater).code
     assert store.forget() == 1
     assert forget_platform_ids(tmp_path)
     assert not (tmp_path / "platform-ids.csv").exists()
@@ -138,10 +138,10 @@ def test_what_raters_write_is_no_formula_in_any_csv_file(cli: Cli, tmp_path: Pat
     rater = store.enter(
         key_hash=hash_platform_id(ids.keys, "-1-2"), session="s", keep=lambda: ids.add("-1-2")
     )
-    place = store.place(rater)
+    place = store.find_position(rater)
     store.record(rater, place.slot, 0, "k", Answer(detail={"town": FORMULAS[0]}), shown=0)
     for number, text in enumerate(FORMULAS):
-        place = store.place(rater)
+        place = store.find_position(rater)
         store.record(rater, place.slot, place.position, f"{number}", Answer(raw=text), shown=0)
     store.close()
     out, paid = tmp_path / "out", tmp_path / "to-pay.csv"
@@ -191,7 +191,7 @@ def test_files_with_secrets_or_ids_are_their_owners_alone(
     old = os.umask(0)
     try:
         ids = PlatformIds(study, load_keys(study))
-        store = Store(read_study(study))
+        store = Store(read_rating_study(study))
         store.enter(key_hash=hash_platform_id(ids.keys, "anna"), keep=lambda: ids.add("anna"))
         log = store.database.engine.url.database + "-wal"
         cli("rate", "export", study, "-o", tmp_path / "out", "--payment", tmp_path / "to-pay.csv")

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from felicity.core.errors import BadInput
-from felicity.humans import Answer, Store, export_tables
+from felicity.humans import Answer, Store, build_rating_tables
 from tests.humans.studies import make_study
 
 
 def finish(store: Store, rater: str) -> None:
-    while store.place(rater).step is not None:
-        place = store.place(rater)
+    while store.find_position(rater).step is not None:
+        place = store.find_position(rater)
         given = Answer(value=3, raw="3", rt_ms=800, flags=("fast",), detail={"words": [1, 2]})
         store.record(rater, place.slot, place.position, f"k{place.position}", given, shown=store.clock() - 1)
 
@@ -21,7 +21,7 @@ def finish(store: Store, rater: str) -> None:
 def database(tmp_path: Path) -> Path:
     store = Store(make_study(tmp_path / "study", study="back = true\n"))
     rater = store.enter()
-    place = store.place(rater)
+    place = store.find_position(rater)
     store.record(rater, place.slot, 0, "a", Answer(value=1.0, raw="1"), shown=store.clock())
     store.record(rater, place.slot, 0, "b", Answer(value=2.0, raw="2"), shown=store.clock())
     finish(store, rater)
@@ -32,7 +32,7 @@ def database(tmp_path: Path) -> Path:
 def read(tmp_path: Path) -> list[float]:
     store = Store(make_study(tmp_path / "study", study="back = true\n"))
     try:
-        return export_tables(store)["ratings"]["rating"].to_list()
+        return build_rating_tables(store)["ratings"]["rating"].to_list()
     finally:
         store.close()
 

@@ -16,7 +16,7 @@ from alembic.migration import MigrationContext
 from felicity.core.errors import BadInput, NotPossible
 from felicity.humans import Answer
 from felicity.humans.database import MIGRATIONS, StorageFailed
-from felicity.humans.store import RaterPosition, Refused, Store
+from felicity.humans.store import RaterPosition, RaterRefused, Store
 from felicity.humans.tables import answers, metadata, raters, slots
 from tests.humans.databases import open_postgresql
 from tests.humans.studies import make_study, stimulus_rows, write_study
@@ -52,29 +52,29 @@ def answer(store: Store, place: RaterPosition, value: float = 3.0, *, key: str =
 
 
 def finish(store: Store, rater: str) -> None:
-    while store.place(rater).step is not None:
-        answer(store, store.place(rater))
+    while store.find_position(rater).step is not None:
+        answer(store, store.find_position(rater))
 
 
 def test_an_answer_is_stored_once_however_often_it_is_sent(store: Store) -> None:
     rater = store.enter()
-    place = store.place(rater)
+    place = store.find_position(rater)
     assert answer(store, place, 4.0) == "stored"
     assert answer(store, place, 4.0) == "repeated"
     assert answer(store, place, 1.0, key="another form") == "repeated"
     assert [row.value for row in store.rows(answers)] == [4.0]
-    assert store.place(rater).position == 1
+    assert store.find_position(rater).position == 1
 
 
 def test_a_step_that_was_not_reached_is_not_stored(store: Store) -> None:
-    place = store.place(store.enter())
+    place = store.find_position(store.enter())
     assert store.record(place.rater, place.slot, 3, "k", Answer(value=1.0), shown=0) == "ahead"
     assert store.rows(answers) == []
 
 
 def test_the_slot_of_another_rater_cannot_be_answered(store: Store) -> None:
-    mine, theirs = store.place(store.enter()), store.place(store.enter())
-    with pytest.raises(Refused, match="unknown"):
+    mine, theirs = store.find_position(store.enter()), store.find_position(store.enter())
+    with pytest.raises(RaterRefused, match="unknown"):
         store.record(mine.rater, theirs.slot, 0, "k", Answer(value=1.0), shown=0)
     assert store.rows(answers) == []
 
@@ -82,10 +82,10 @@ def test_the_slot_of_another_rater_cannot_be_answered(store: Store) -> None:
 def test_the_completion_code_comes_with_the_last_answer(store: Store) -> None:
     rater = store.enter()
     for _ in range(3):
-        assert answer(store, store.place(rater)) == "stored"
-        assert store.place(rater).code is None
-    assert answer(store, store.place(rater)) == "finished"
-    place = store.place(rater)
+        assert answer(store, store.find_position(rater)) == "stored"
+        assert store.find_position(rater).code is None
+    assert answer(store, store.find_position(rater)) == "finished"
+    place = store.find_position(rater)
     assert place.code
     assert place.step is None
     assert place.rater_state == "finished"
@@ -98,7 +98,7 @@ def test_lists_fill_evenly_and_the_study_is_full_at_its_quota(store: Store) -> N
         counts = Counter(row.list for row in store.rows(slots))
         assert max(counts.values()) - min(counts["1"], counts["2"]) <= (size % 2)
     assert store.has_room() == "full"
-    with pytest.raises(Refused, match="full"):
+    with pytest.raises(RaterRefused, match="full"):
         store.enter()
 
 
@@ -110,21 +110,21 @@ def test_a_lease_that_runs_out_frees_the_place(store: Store, clock: Clock) -> No
     clock.now += 31 * 60
     assert store.has_room() is None
     other = store.enter()
-    assert store.place(other).list_name == store.place(away).list_name
-    with pytest.raises(Refused, match="expired"):
-        answer(store, store.place(away))
-    with pytest.raises(Refused, match="expired"):
+    assert store.find_position(other).list_name == store.find_position(away).list_name
+    with pytest.raises(RaterRefused, match="expired"):
+        answer(store, store.find_position(away))
+    with pytest.raises(RaterRefused, match="expired"):
         store.check_lease(away)
 
 
 def test_a_rater_who_comes_back_in_time_goes_on_where_they_stopped(store: Store, clock: Clock) -> None:
     rater = store.enter(key_hash="hash")
-    answer(store, store.place(rater))
+    answer(store, store.find_position(rater))
     clock.now += 24 * 3600
     assert store.enter(key_hash="hash") == rater
     store.check_lease(rater)
-    assert store.place(rater).position == 1
-    assert answer(store, store.place(rater)) == "stored"
+    assert store.find_position(rater).position == 1
+    assert answer(store, store.find_position(rater)) == "stored"
     assert len(store.rows(raters)) == 1
 
 
@@ -132,7 +132,7 @@ def test_a_heartbeat_extends_the_lease_of_who_has_worked_but_not_for_ever(store:
     rater = store.enter()
     for _ in range(3):
         finish(store, store.enter())
-    answer(store, store.place(rater))
+    answer(store, store.find_position(rater))
     for _ in range(8):
         clock.now += 20 * 60
         store.extend(rater)
@@ -142,10 +142,10 @@ def test_a_heartbeat_extends_the_lease_of_who_has_worked_but_not_for_ever(store:
     store.extend(rater)
     assert store.has_room() is None
     # Until somebody does, its rater may go on; an open page alone does not take it up again.
-    assert answer(store, store.place(rater)) == "stored"
+    assert answer(store, store.find_position(rater)) == "stored"
     store.enter()
-    with pytest.raises(Refused, match="expired"):
-        answer(store, store.place(rater))
+    with pytest.raises(RaterRefused, match="expired"):
+        answer(store, store.find_position(rater))
 
 
 def test_a_place_without_work_is_kept_for_ten_minutes_only(tmp_path: Path, clock: Clock) -> None:
@@ -159,31 +159,31 @@ def test_a_place_without_work_is_kept_for_ten_minutes_only(tmp_path: Path, clock
         clock.now += 9 * 60
         store.extend(rater)
         store.check_lease(rater)
-        answer(store, store.place(rater))
+        answer(store, store.find_position(rater))
     assert store.has_room() is None
-    assert store.place(rater).lease == clock.now + 10 * 60
-    answer(store, store.place(rater))
-    assert store.place(rater).lease == clock.now + 30 * 60
+    assert store.find_position(rater).lease == clock.now + 10 * 60
+    answer(store, store.find_position(rater))
+    assert store.find_position(rater).lease == clock.now + 30 * 60
 
 
 def test_released_places_are_free_and_their_raters_cannot_go_on(store: Store, clock: Clock) -> None:
     idle = [store.enter() for _ in range(3)]
     clock.now += 8 * 60
     working = store.enter()
-    answer(store, store.place(working))
+    answer(store, store.find_position(working))
     assert store.has_room() == "full"
     assert store.release(idle=5) == idle
     assert store.release(idle=5) == []
     assert store.has_room() is None
-    for attempt in (store.check_lease, lambda rater: answer(store, store.place(rater))):
-        with pytest.raises(Refused, match="expired"):
+    for attempt in (store.check_lease, lambda rater: answer(store, store.find_position(rater))):
+        with pytest.raises(RaterRefused, match="expired"):
             attempt(idle[0])
     store.extend(idle[0])
     store.complete(idle[0])
     assert not store.settle(idle[0])
     assert not store.next_list(idle[0])
-    assert store.place(idle[0]).code is None
-    assert answer(store, store.place(working)) == "stored"
+    assert store.find_position(idle[0]).code is None
+    assert answer(store, store.find_position(working)) == "stored"
     assert store.release(only=[working]) == [working]
 
 
@@ -202,11 +202,11 @@ def test_a_rater_who_loses_a_further_list_keeps_the_code_of_the_first(tmp_path: 
     assert store.next_list(rater)
     clock.now += 31 * 60
     finish(store, store.enter())
-    with pytest.raises(Refused, match="expired"):
+    with pytest.raises(RaterRefused, match="expired"):
         store.check_lease(rater)
     assert store.settle(rater)
-    assert store.place(rater).rater_state == "finished"
-    assert store.place(rater).code
+    assert store.find_position(rater).rater_state == "finished"
+    assert store.find_position(rater).code
     assert store.settle(rater)
 
 
@@ -218,11 +218,11 @@ def test_a_clock_that_is_set_back_gives_no_code_before_the_second_list_is_done(
     finish(store, rater)
     clock.now -= 3600
     assert store.next_list(rater)
-    place = store.place(rater)
+    place = store.find_position(rater)
     assert place.step is not None
     assert place.state == "live"
     store.complete(rater)
-    assert store.place(rater).code is None
+    assert store.find_position(rater).code is None
     assert place.lease <= clock.now + 30 * 60
 
 
@@ -241,7 +241,7 @@ def test_the_order_of_lists_is_kept_when_a_database_of_before_is_opened(tmp_path
     store.close()
     again = Store(store.study, clock=clock)
     assert [(row.list, row.number) for row in again.rows(slots)] == wanted
-    assert again.place(rater).state == "live"
+    assert again.find_position(rater).state == "live"
 
 
 def test_test_runs_never_count(store: Store) -> None:
@@ -262,8 +262,8 @@ def test_withdrawing_deletes_the_answers_and_frees_the_slot(store: Store) -> Non
     assert store.has_room() is None
     kept = {row.id for row in store.rows(slots) if row.rater != ids[0]}
     assert {row.slot for row in store.rows(answers)} == kept
-    with pytest.raises(Refused, match="withdrawn"):
-        store.place(ids[0])
+    with pytest.raises(RaterRefused, match="withdrawn"):
+        store.find_position(ids[0])
 
 
 def test_no_answer_of_a_rater_who_withdraws_stays_in_the_file(tmp_path: Path) -> None:
@@ -273,8 +273,8 @@ def test_no_answer_of_a_rater_who_withdraws_stays_in_the_file(tmp_path: Path) ->
     ids, given = [], []
     for _ in range(4):
         ids.append(store.enter())
-        while store.place(ids[-1]).step is not None:
-            place = store.place(ids[-1])
+        while store.find_position(ids[-1]).step is not None:
+            place = store.find_position(ids[-1])
             given.append(f"{rng.getrandbits(600):0150x}")
             raw = Answer(value=3.0, raw=given[-1])
             store.record(place.rater, place.slot, place.position, given[-1][:16], raw, shown=0)
@@ -322,9 +322,9 @@ def test_a_paused_study_lets_nobody_in_but_lets_raters_go_on(store: Store) -> No
     rater = store.enter()
     store.pause(True)
     assert store.has_room() == "paused"
-    with pytest.raises(Refused, match="paused"):
+    with pytest.raises(RaterRefused, match="paused"):
         store.enter()
-    assert answer(store, store.place(rater)) == "stored"
+    assert answer(store, store.find_position(rater)) == "stored"
     store.pause(False)
     store.enter()
 
@@ -349,18 +349,18 @@ def test_the_quiz_may_be_tried_twice_and_then_screens_out(tmp_path: Path) -> Non
     store = Store(make_study(tmp_path, more=QUIZ + "[design]\nquota = 1\n"))
     rater, other = store.enter(), store.enter()
     assert store.has_room() == "full"
-    place = store.place(rater)
+    place = store.find_position(rater)
     wrong, right = Answer(correct=False), Answer(correct=True)
     assert store.record(rater, place.slot, 0, "k1", wrong, shown=0) == "try_again"
     assert store.record(rater, place.slot, 0, "k1", wrong, shown=0) == "try_again"
     assert store.record(rater, place.slot, 0, "k2", wrong, shown=0) == "screened"
     assert store.has_room() is None
-    with pytest.raises(Refused, match="screened"):
-        store.place(rater)
-    place = store.place(other)
+    with pytest.raises(RaterRefused, match="screened"):
+        store.find_position(rater)
+    place = store.find_position(other)
     assert store.record(other, place.slot, 0, "k1", wrong, shown=0) == "try_again"
     assert store.record(other, place.slot, 0, "k2", right, shown=0) == "stored"
-    assert store.place(other).position == 1
+    assert store.find_position(other).position == 1
 
 
 def test_failed_attention_checks_screen_out_when_the_study_says_so(tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_failed_attention_checks_screen_out_when_the_study_says_so(tmp_path: Pat
     rater = store.enter()
     outcomes = []
     while not outcomes or outcomes[-1] == "stored":
-        place = store.place(rater)
+        place = store.find_position(rater)
         correct = False if place.step.stimulus(store.study).role == "check" else None
         outcomes.append(
             store.record(
@@ -387,12 +387,12 @@ def test_failed_attention_checks_screen_out_when_the_study_says_so(tmp_path: Pat
 
 def test_going_back_replaces_an_answer_only_where_the_study_allows_it(tmp_path: Path) -> None:
     store = Store(make_study(tmp_path, study="back = true\n"))
-    place = store.place(store.enter())
+    place = store.find_position(store.enter())
     answer(store, place, 2.0)
     assert answer(store, place, 5.0) == "repeated"
     assert answer(store, place, 5.0, key="second form") == "revised"
     assert [(row.value, row.revised) for row in store.rows(answers)] == [(5.0, 1)]
-    assert store.place(place.rater).position == 1
+    assert store.find_position(place.rater).position == 1
 
 
 def test_a_rater_may_do_several_lists_without_meeting_an_item_twice(tmp_path: Path) -> None:
@@ -402,14 +402,14 @@ def test_a_rater_may_do_several_lists_without_meeting_an_item_twice(tmp_path: Pa
     rater = store.enter()
     assert not store.next_list(rater)
     finish(store, rater)
-    assert store.place(rater).code is None
+    assert store.find_position(rater).code is None
     assert store.next_list(rater)
     finish(store, rater)
     assert store.next_list(rater)
     finish(store, rater)
     assert not store.next_list(rater)
     store.complete(rater)
-    assert store.place(rater).code
+    assert store.find_position(rater).code
     items = [store.study.stimuli[row.row].item for row in store.rows(answers)]
     assert len(items) == len(set(items)) == 6
 
@@ -438,7 +438,7 @@ def test_raters_who_come_at_the_same_moment_get_even_lists(tmp_path: Path) -> No
 def _enter_or_none(store: Store) -> str | None:
     try:
         return store.enter(key_hash="one person")
-    except Refused:
+    except RaterRefused:
         return None
 
 
@@ -454,7 +454,7 @@ def test_postgresql_keeps_the_same_rules(tmp_path: Path) -> None:
             ids = list(pool.map(lambda _: store.enter(), range(11)))
         assert set(Counter(row.list for row in store.rows(slots)).values()) == {3}
         assert store.has_room() == "full"
-        place = store.place(ids[0])
+        place = store.find_position(ids[0])
         with ThreadPoolExecutor(8) as pool:
             outcomes = list(pool.map(lambda n: answer(store, place, float(n), key=str(n)), range(1, 9)))
         assert sorted(outcomes) == ["repeated"] * 7 + ["stored"]
@@ -473,7 +473,7 @@ def test_postgresql_keeps_the_same_rules(tmp_path: Path) -> None:
 def test_postgresql_deletes_an_answer_that_is_stored_while_its_rater_withdraws(tmp_path: Path) -> None:
     with open_postgresql(tmp_path) as database:
         store = Store(make_study(tmp_path / "study"), database)
-        place = store.place(store.enter())
+        place = store.find_position(store.enter())
         with ThreadPoolExecutor(1) as pool:
             with store.database.write() as connection:
                 own = store._lock_slot(connection, place.rater, place.slot)
@@ -499,12 +499,12 @@ def test_a_postgresql_that_was_restarted_is_connected_to_again(
             end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
             assert connection.exec_driver_sql(end).all()
         other.dispose()
-        assert answer(store, store.place(rater)) == "stored"
+        assert answer(store, store.find_position(rater)) == "stored"
         store.close()
 
 
 def test_double_clicks_at_the_same_moment_store_one_answer(store: Store) -> None:
-    place = store.place(store.enter())
+    place = store.find_position(store.enter())
     with ThreadPoolExecutor(8) as pool:
         outcomes = list(pool.map(lambda n: answer(store, place, float(n), key=str(n)), range(1, 9)))
     assert sorted(outcomes) == ["repeated"] * 7 + ["stored"]
@@ -513,7 +513,7 @@ def test_double_clicks_at_the_same_moment_store_one_answer(store: Store) -> None
 
 def test_a_full_disk_is_an_error_and_nothing_is_acknowledged(store: Store) -> None:
     rater = store.enter()
-    place = store.place(rater)
+    place = store.find_position(rater)
     with store.database.engine.connect() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
     # Every connection of the pool is told that the disk ends here.
@@ -522,7 +522,7 @@ def test_a_full_disk_is_an_error_and_nothing_is_acknowledged(store: Store) -> No
     big = Answer(raw="x" * 100_000)
     with pytest.raises(StorageFailed, match="full"):
         store.record(rater, place.slot, 0, "k", big, shown=0)
-    assert store.place(rater).position == 0
+    assert store.find_position(rater).position == 0
     sa.event.remove(store.database.engine, "checkout", listener)
     sa.event.listen(
         store.database.engine, "checkout", lambda raw, *_: raw.execute("PRAGMA max_page_count=1000000")
@@ -531,7 +531,7 @@ def test_a_full_disk_is_an_error_and_nothing_is_acknowledged(store: Store) -> No
 
 
 def test_no_message_has_what_a_rater_wrote(store: Store) -> None:
-    place = store.place(store.enter())
+    place = store.find_position(store.enter())
     answer(store, place)
     with pytest.raises(sa.exc.IntegrityError) as caught, store.database.write() as connection:
         own = store._lock_slot(connection, place.rater, place.slot)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from felicity.core.errors import BadInput
-from felicity.humans import Unanswered, read_answer, read_study
+from felicity.humans import Unanswered, read_answer, read_rating_study
 from felicity.humans.interface import INTERFACES, read_interface
 from felicity.humans.tasks import normalise_text
 from tests.humans.studies import TASKS, make_study, stimulus_rows, write_study
@@ -42,7 +42,7 @@ def test_a_wrong_study_file_is_refused_with_line_and_reason(
     assert old in text
     path.write_text(text.replace(old, new))
     with pytest.raises(BadInput) as refused:
-        read_study(tmp_path)
+        read_rating_study(tmp_path)
     assert f"study.toml, line {line}:" in str(refused.value)
     assert reason in str(refused.value)
 
@@ -140,6 +140,20 @@ def test_every_interface_has_the_same_strings_and_slots() -> None:
             assert {part for part in ("{n}", "{low}", "{high}", "{done}", "{total}") if part in text} == {
                 part for part in ("{n}", "{low}", "{high}", "{done}", "{total}") if part in own[name]
             }
+
+
+def test_every_interface_names_the_button_that_returns_a_study() -> None:
+    # The platforms' own pages are in English, so raters look for this word (Prolific: "Return").
+    for language in INTERFACES:
+        own = read_interface(language)
+        for name in ("expired_text", "screened_text", "withdrawn_text"):
+            assert "Return" in own[name], (language, name)
+
+
+def test_an_arabic_study_runs_right_to_left_with_its_own_interface(tmp_path: Path) -> None:
+    study = make_study(tmp_path, language="ar")
+    assert study.direction == "rtl"
+    assert study.interface["continue"] == "متابعة"
 
 
 def test_an_arabic_study_runs_right_to_left_with_another_interface(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from felicity.core.errors import BadInput
-from felicity.core.formulas import parse_formula
+from felicity.core.formulas import parse_prediction
 from felicity.core.schemas import REGIONS
 from felicity.judge.formulas import find_margin, holds, judge_formulas
 
@@ -26,7 +26,7 @@ VALUES = {("a", "1"): 3.0, ("b", "1"): 5.0, ("c", "1"): 5.0004, ("a", "*"): 7.0}
     ],
 )
 def test_a_formula_is_true_or_false_by_a_margin(formula: str, true: bool, margin: float) -> None:
-    part = parse_formula(formula)
+    part = parse_prediction(formula)
     assert holds(part, VALUES) is true
     assert find_margin(part, VALUES) == pytest.approx(margin, abs=1e-12)
 
@@ -36,13 +36,13 @@ def test_the_margin_is_positive_exactly_where_the_formula_holds(
     values: list[float], joint: str, mark: str
 ) -> None:
     known = {(name, "1"): value for name, value in zip("abcd", values, strict=True)}
-    part = parse_formula(f"(1;%a%) < (1;%b%) {joint} (1;%c%) {mark} (1;%d%)")
+    part = parse_prediction(f"(1;%a%) < (1;%b%) {joint} (1;%c%) {mark} (1;%d%)")
     assert holds(part, known) == (find_margin(part, known) > 0)
 
 
 def test_a_region_that_is_not_there_is_named() -> None:
     with pytest.raises(BadInput, match="no surprisal for region '2' of condition 'a'"):
-        holds(parse_formula("(2;%a%) < 1"), VALUES)
+        holds(parse_prediction("(2;%a%) < 1"), VALUES)
 
 
 def regions(values: dict[tuple[str, str], float]) -> pl.DataFrame:
@@ -88,7 +88,7 @@ INFINITE = {("a", "1"): float("inf"), ("b", "1"): float("inf"), ("c", "1"): 5.0,
     ],
 )
 def test_two_infinite_surprisals_are_level(formula: str, true: bool, margin: float) -> None:
-    part = parse_formula(formula)
+    part = parse_prediction(formula)
     assert holds(part, INFINITE) is true
     assert find_margin(part, INFINITE) == margin
 
@@ -96,4 +96,4 @@ def test_two_infinite_surprisals_are_level(formula: str, true: bool, margin: flo
 @pytest.mark.parametrize("formula", ["(1;%d%) < (1;%c%)", "(1;%c%) < (1;%d%)", "(1;%a%) - (1;%b%) < 2"])
 def test_what_is_not_a_number_is_neither_right_nor_wrong(formula: str) -> None:
     with pytest.raises(BadInput, match="number"):
-        find_margin(parse_formula(formula), INFINITE)
+        find_margin(parse_prediction(formula), INFINITE)

@@ -3,7 +3,7 @@ import pytest
 
 from felicity.core.schemas import TOKENS
 from felicity.core.units import NATS_PER_BIT
-from felicity.data.suites import Suite, build_items
+from felicity.data.suites import Suite, build_suite_items
 from felicity.design.requests import build_requests
 from felicity.measures.sentence import score_shared
 from felicity.measures.words import score_regions
@@ -31,7 +31,7 @@ def regions(metric: str, contents: list[str]) -> tuple[pl.DataFrame, pl.DataFram
         items={"1": {"c": contents}},
         lines={},
     )
-    items = build_items(suite)
+    items = build_suite_items(suite)
     return items, build_requests(items)[0]
 
 

@@ -55,7 +55,7 @@ def test_unseen_tokens_are_smoothed_and_counted() -> None:
 
 
 def test_without_counts_the_command_that_builds_them_is_named() -> None:
-    with pytest.raises(NotPossible, match=r"felicity count CORPUS.txt -m MODEL -o counts.tsv"):
+    with pytest.raises(NotPossible, match=r"felicity measures count CORPUS.txt -m MODEL -o counts.tsv"):
         check_measures(["lp", "slor"], has_unigram=False)
 
 

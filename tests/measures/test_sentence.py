@@ -6,20 +6,45 @@ import pytest
 
 from felicity.core.errors import NotPossible, UnknownName
 from felicity.core.schemas import TOKENS
+from felicity.measures.morcela import MorcelaWeights
 from felicity.measures.sentence import MEASURES, Measure, ScoredTokens, Totals, score_measures
 
 
 def build_totals(*lp: float) -> Totals:
-    """One sentence of tokens with these log-probabilities, -3, -4 and -5 under the unigram model."""
+    """One sentence of tokens with these log-probabilities, -3, -4 and -5 under the unigram model.
+
+    Its words have log-priors of -9 together; it has 6 characters and 7 bytes.
+    """
     tokens = ScoredTokens(
         np.array([0]), pl.Series(["A", "dog", "."]), np.array(lp), np.array([-3.0, -4.0, -5.0])
     )
-    return Totals(np.array([sum(lp)]), np.array([-12.0]), np.array([3]), tokens)
+    return Totals(
+        np.array([sum(lp)]),
+        np.array([-12.0]),
+        np.array([3]),
+        tokens,
+        prior=np.array([-9.0]),
+        characters=np.array([6]),
+        size=np.array([7]),
+        weights=MorcelaWeights(beta=0.5, gamma=3.0, n=100, r=0.7),
+    )
 
 
 # LP -1 - 2 - 3 = -6 nats over 3 tokens, -12 under the unigram model; worked by hand from Lau et al. (2020),
-# Table 1: MeanLP -6/3, PenLP -6 / ((5+3)/6)^0.8, NormLP -(-6/-12), SLOR (-6 + 12)/3.
-HAND = {"lp": -6.0, "mean_lp": -2.0, "pen_lp": -6 / (8 / 6) ** 0.8, "norm_lp": -0.5, "slor": 2.0}
+# Table 1: MeanLP -6/3, PenLP -6 / ((5+3)/6)^0.8, NormLP -(-6/-12), SLOR (-6 + 12)/3. SLLN-LP is -6 / 3^0.5,
+# MORCELA (-6 - 0.5 * -12 + 3) / 3, word_pmi -6 + 9.
+HAND = {
+    "lp": -6.0,
+    "mean_lp": -2.0,
+    "pen_lp": -6 / (8 / 6) ** 0.8,
+    "slln_lp": -6 / 3**0.5,
+    "norm_lp": -0.5,
+    "slor": 2.0,
+    "char_lp": -1.0,
+    "byte_lp": -6 / 7,
+    "morcela": 1.0,
+    "word_pmi": 3.0,
+}
 
 
 @pytest.mark.parametrize(("measure", "expected"), HAND.items())

@@ -123,7 +123,7 @@ def test_words_of_a_sentencepiece_tokenizer_sum_to_the_sentence(metaspace_model:
     assert any(piece.startswith("▁") for piece in tokens[0])
     assert any(piece.startswith("<0x") for piece in tokens[2])
     words = lm.words(HARD, boundary=boundary)
-    assert words.filter(text=1)["word"].to_list() == HARD[0].split()
+    assert words.filter(row=1)["word"].to_list() == HARD[0].split()
     sums = words.group_by("text", maintain_order=True).agg(pl.col("lp").sum())["lp"]
     assert sums.to_list() == pytest.approx(lm.score(HARD)["lp"].to_list(), abs=1e-4)
 

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,10 @@ document.getElementById("page").addEventListener("load", (event) => {{
   say("tip " + (tip.hidden ? "hidden" : tip.textContent.split("\\n").at(-1)));
   const shown = (kind) => [...page.querySelectorAll("svg." + kind)].filter((svg) => svg.clientWidth).length;
   say("wide " + shown("wide") + ", narrow " + shown("narrow"));
+  view.prompt = (_, text) => {{ say(text.replaceAll(";", ",").split("\\n").slice(0, 4).join(" / ")); }};
+  const copies = page.querySelector("table.suites").closest(".scroll").nextElementSibling;
+  for (const button of copies.querySelectorAll("button")) button.click();
+  page.querySelector(".case .copy button").click();
 }});
 </script>"""
 
@@ -57,7 +62,12 @@ def test_the_page_works_in_a_browser(
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     found = re.search(r'<p id="found">([^<]*)</p>', done.stdout)
     assert found is not None
-    words = found[1].split(";")
+    words = unescape(found[1]).split(";")
     assert words[:4] == ["wider by 0", "sorted ascending", "first anaphor agreement 0", "focus on 1"]
     assert re.fullmatch(r"tip log p −\d+\.\d{3} nats · −\d+\.\d{3} bits", words[4])
     assert words[5] == drawn
+    csv, latex, example = words[6:9]
+    assert csv.startswith("Suite,Phenomenon,%,95% interval,Pairs,Ties,Within noise / anaphor agreement 0,")
+    assert latex.startswith(r"\begin{tabular}{llrlrrr} / \toprule / Suite & Phenomenon & \% & 95\%")
+    assert example.startswith(r"\begin{exe} / \ex\begin{xlist} / \ex[]{")
+    assert re.search(r"\$_\{\d+\.\d\}\$", example)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput, NotPossible
-from felicity.run.answers import judgements_by, read_answers
+from felicity.run.answers import judgements_by, read_run_judgements
 from felicity.run.evaluate import evaluate, read_run
 from felicity.run.folder import RunFolder
 from felicity.run.model import open_model
@@ -53,7 +53,7 @@ def test_runs_without_a_shared_measure_are_refused(run: Path, tmp_path: Path, ti
     other = tmp_path / "other"
     evaluate(str(tmp_path / "pairs.csv"), open_model(str(tiny_model)), measures=["mean_lp"], out=other)
     with pytest.raises(NotPossible, match="No measure is shared by all runs.*has lp.*has mean_lp"):
-        read_answers([run, other])
+        read_run_judgements([run, other])
 
 
 def test_two_runs_of_one_model_on_different_items_are_refused_with_an_item(
@@ -73,7 +73,7 @@ def test_items_of_one_name_and_other_texts_are_refused(
     pairs = write_pairs(tmp_path / "others.csv", verb="see")
     evaluate(str(pairs), open_model(str(tiny_model)), out=tmp_path / "others")
     with pytest.raises(BadInput, match="Item 's0/1' is not the same in .*: its texts differ"):
-        read_answers([run, tmp_path / "others"])
+        read_run_judgements([run, tmp_path / "others"])
     for command in ("compare", "power"):
         answer = cli(command, run, tmp_path / "others")
         assert answer.code == 2
@@ -84,7 +84,7 @@ def test_measures_of_one_run_are_compared_with_each_other(
     cli: Cli, run: Path, tmp_path: Path, tiny_model: Path
 ) -> None:
     with pytest.raises(NotPossible, match="one measure only"):
-        read_answers([run])
+        read_run_judgements([run])
     evaluate(str(tmp_path / "pairs.csv"), open_model(str(tiny_model)), measures=["mean_lp"], out=run)
     (row,) = json.loads(cli("compare", run, "--json").out)
     assert (row["first"], row["second"], row["measure"]) == ("lp", "mean_lp", None)
@@ -119,4 +119,4 @@ def test_compare_within_phenomena_adjusts_over_all_of_them(cli: Cli, run: Path, 
     assert [row["group"] for row in rows] == ["s0", "s1"]
     page = tmp_path / "compare.html"
     assert cli("compare", run, other, "--by", "suite", "--page", page).code == 0
-    assert "Paired comparisons" in page.read_text(encoding="utf-8")
+    assert "Differences" in page.read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 from felicity.data import read_dataset
 from felicity.run.evaluate import read_run
 from felicity.run.model import POSSIBLE_ERROR, Model, open_model
-from felicity.run.prompts import build_prompts
+from felicity.run.prompts import build_text_prompts
 from tests.conftest import Answer
 
 Cli = Callable[..., Answer]
@@ -32,7 +32,7 @@ def sum_in_float64(lm: Model, texts: list[str]) -> np.ndarray:
     from felicity.engines.sources import resolve_source
 
     model = AutoModelForCausalLM.from_pretrained(resolve_source(lm.spec).folder, dtype=torch.float64).eval()
-    encoded = lm.engine.encoder.encode(build_prompts(texts, None))  # type: ignore[attr-defined]
+    encoded = lm.engine.encoder.encode(build_text_prompts(texts, None))  # type: ignore[attr-defined]
     sums = []
     with torch.inference_mode():
         for begin, end in zip(encoded.bounds[:-1], encoded.bounds[1:], strict=True):
@@ -90,7 +90,7 @@ def test_what_smollm2_calls_stable_is_the_verdict_of_float64(
 @pytest.mark.slow
 def test_a_measured_error_covers_the_distance_from_float64(default_model: Model) -> None:
     texts = [*ILL_CONDITIONED, "The cats annoy Tim."]
-    measured = default_model.measure_errors(build_prompts(texts, None))
+    measured = default_model.measure_errors(build_text_prompts(texts, None))
     off = np.abs(default_model.score(texts)["lp"].to_numpy() - sum_in_float64(default_model, texts))
     # transformers normalizes and rotates in float32 even where the weights are float64: its sums of these
     # sentences were up to 1.1e-5 nats from felicity's in float64.

@@ -35,6 +35,9 @@ def test_scores_can_be_traced_to_tokens(pairs: Path, tiny_model: Path) -> None:
     run = fe.evaluate(str(pairs), fe.model(str(tiny_model)))
     sums = run["tokens"].select("request", pl.col("logprob").list.sum().cast(pl.Float64).alias("sum"))
     joined = run["scores"].join(sums, on="request")
+    # Four pairs, one of two identical sentences; each sentence is a request.
+    assert joined.height == run["scores"].height == run["tokens"].height == 8
+    assert joined["value"].n_unique() > 4
     assert joined["value"].to_list() == pytest.approx(joined["sum"].to_list(), abs=1e-5)
 
 
@@ -122,7 +125,7 @@ def test_a_folder_of_other_items_is_refused(pairs: Path, tiny_model: Path, tmp_p
 
 def test_slor_with_counts_and_its_refusal_without(pairs: Path, tiny_model: Path, tmp_path: Path) -> None:
     lm = fe.model(str(tiny_model))
-    with pytest.raises(NotPossible, match="felicity count"):
+    with pytest.raises(NotPossible, match="felicity measures count"):
         fe.evaluate(str(pairs), lm, measures=["slor"])
     (tmp_path / "counts.tsv").write_text("The\t5\nĠcats\t2\n.\t9\n")
     run = fe.evaluate(

@@ -155,7 +155,7 @@ def test_the_float64_of_a_model_is_not_that_of_another(models: tuple[Path, Path]
     lm = fe.model(str(one))
     copy_over(two / "model.safetensors", one / "model.safetensors")
     with pytest.raises(FelicityError, match="files of 'one' were changed"):
-        assert lm.wide
+        assert lm.in_float64
 
 
 def test_a_gguf_file_exchanged_before_its_conversion_is_not_stored(

@@ -70,12 +70,17 @@ def test_an_altered_or_unfinished_run_is_refused_unless_told(
         assert fe.read_run(folder, check=False)["judgements"].height == 2
 
 
-def test_a_run_of_an_older_version_has_no_digests_and_stays_readable(folder: Path) -> None:
+def test_a_finished_run_without_digests_is_refused(folder: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     for name in ("digests", "digest"):
         del manifest[name]
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert fe.read_run(folder).manifest == manifest
+    with pytest.raises(BadInput, match=r"manifest.json was changed since the run finished"):
+        fe.read_run(folder)
+    with pytest.raises(BadInput, match=r"manifest.json was changed since the run finished"):
+        RunFolder(folder).refuse_changed_manifest(manifest)
+    del manifest["finished"]
+    RunFolder(folder).refuse_changed_manifest(manifest)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 
 import felicity as fe
 from felicity.engines.runtime.devices import ISA, choose_dtype, prepare_dtype
-from felicity.run.precision import draw_sample, fit_tail, measure_spreads, rescore_doubtful
+from felicity.run.precision import draw_error_sample, fit_tail, measure_spreads, rescore_doubtful
 
 
 class Simulated:
@@ -59,12 +59,12 @@ def test_verdicts_are_those_of_float32_on_every_item_though_hundreds_would_have_
 def test_a_rare_group_is_sampled_as_well_and_a_small_one_whole() -> None:
     groups = pl.Series("group", ["shared"] * 3_000 + ["apart"] * 200 + ["few"] * 7)
     spreads = pl.DataFrame({"item": [f"i{place}" for place in range(len(groups))], "group": groups})
-    sample = draw_sample(spreads, seed=4)
+    sample = draw_error_sample(spreads, seed=4)
     drawn = spreads.filter(pl.col("item").is_in(sample.implode()))
     assert drawn["item"].to_list() == sample.to_list()
     assert dict(drawn["group"].value_counts().iter_rows()) == {"shared": 30, "apart": 25, "few": 7}
-    assert draw_sample(spreads, seed=4).to_list() == sample.to_list()
-    assert draw_sample(spreads.clear(), seed=4).is_empty()
+    assert draw_error_sample(spreads, seed=4).to_list() == sample.to_list()
+    assert draw_error_sample(spreads.clear(), seed=4).is_empty()
 
 
 def draw_shifts(kind: str, margin: np.ndarray, rng: np.random.Generator) -> np.ndarray:

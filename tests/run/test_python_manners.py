@@ -22,8 +22,15 @@ def test_a_frame_is_evaluated_as_a_file_would_be(frame: object, tiny_model: Path
 
 def test_a_run_says_what_it_is_in_a_line_and_writes_its_report(tiny_model: Path, tmp_path: Path) -> None:
     run = fe.evaluate(pl.DataFrame(PAIRS), str(tiny_model))
-    assert repr(run).startswith(f"Run({tiny_model.name} on frame: ")
-    assert run.report(tmp_path).read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    right = int(run["judgements"]["passed"].sum())
+    assert repr(run) == f"Run({tiny_model.name} on frame: accuracy {100 * right / 2:.1f}% of 2 items)"
+    page = run.report(tmp_path)
+    assert page == tmp_path / "report.html"
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert text.rstrip().endswith("</html>")
+    for name in [tiny_model.name, *run["judgements"].filter(passed=0.0)["item"]]:
+        assert name in text
 
 
 @pytest.mark.parametrize(
@@ -82,7 +89,8 @@ def test_a_frame_of_texts_is_scored_by_its_column_and_kept(
     plain = lm.words(STIMULI["sentence"])
     assert words["word"].to_list() == plain["word"].to_list() == " ".join(STIMULI["sentence"]).split()
     assert words["lp"].equals(plain["lp"])
-    assert words["row"].to_list() == plain["text"].to_list() == [1, 1, 1, 1, 2, 2, 2]
+    assert words["row"].to_list() == plain["row"].to_list() == [1, 1, 1, 1, 2, 2, 2]
+    assert plain["text"].to_list() == [STIMULI["sentence"][0]] * 4 + [STIMULI["sentence"][1]] * 3
     assert words["place"].to_list() == [1, 2, 3, 4, 1, 2, 3]
     assert words["reader"].to_list() == ["a"] * 4 + ["b"] * 3
     tokens = lm.tokens(frame(STIMULI), column="sentence")

@@ -151,8 +151,19 @@ def test_words_for_blanks_are_kept_by_batch_and_asked_for_once(
 
 def test_completion_needs_scores_only_and_judges_both_frames(tiny_model: Path, tmp_path: Path) -> None:
     (tmp_path / "NEG-136-SIMP.tsv").write_text(NEG)
-    run = fe.evaluate("neg_136_simp", fe.model(str(tiny_model)), rule="completion", source=tmp_path)
-    assert run["judgements"]["rule"].to_list() == ["affirmative"] * 2 + ["negative"] * 2
+    lm = fe.model(str(tiny_model))
+    run = fe.evaluate("neg_136_simp", lm, rule="completion", source=tmp_path)
+    judged = run["judgements"]
+    assert judged["rule"].to_list() == ["affirmative"] * 2 + ["negative"] * 2
+    # The true target above the false one: `dog` affirmed, `insect` negated, and so on for the second item.
+    frames = [("The cats saw", "a dog", "an insect"), ("Tim has", "a cat", "a dog")]
+    frames += [("The cats saw no", "an insect", "a dog"), ("Tim has no", "a dog", "a cat")]
+    for (before, true, false), row in zip(frames, judged.iter_rows(named=True), strict=True):
+        words = [phrase.split()[1] for phrase in (true, false)]
+        contexts = [f"{before} {phrase.split()[0]}" for phrase in (true, false)]
+        higher, lower = lm.score(words, context=contexts)["lp"]
+        assert row["margin"] == pytest.approx(higher - lower, abs=1e-5)
+        assert row["passed"] == float(higher > lower)
 
 
 def test_paired_frames_are_crossed_with_each_others_targets(tiny_model: Path, tmp_path: Path) -> None:

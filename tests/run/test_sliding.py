@@ -82,11 +82,11 @@ def test_words_of_a_long_text_sum_to_it_and_short_texts_are_as_ever(
     text, _ = make_text(parts[0], 150)
     lm = fe.model(str(tiny_model), policy=Policy(overflow="slide"), cache=False)
     words = lm.words(["The cat annoys Tim.", f"  {text} "])
-    assert words.filter(text=2)["word"].to_list() == text.split()
+    assert words.filter(row=2)["word"].to_list() == text.split()
     sums = words.group_by("text", maintain_order=True).agg(pl.col("lp").sum())["lp"].to_list()
     assert sums == pytest.approx(lm.score(["The cat annoys Tim.", f"  {text} "])["lp"].to_list(), abs=1e-4)
     plain = fe.model(str(tiny_model), cache=False)
-    assert words.filter(text=1).equals(plain.words("The cat annoys Tim."))
+    assert words.filter(row=1).equals(plain.words("The cat annoys Tim."))
 
 
 def test_a_given_context_is_the_left_context_of_the_first_window(

@@ -13,10 +13,11 @@ from felicity.core.schemas import TOKENS
 from felicity.design.requests import build_prompts, build_requests
 from felicity.judge.contrasts import judge_contrasts
 from felicity.measures.sentence import score_measures
+from felicity.run import precision
 from felicity.run.folder import RunFolder
 from felicity.run.model import Model
 from felicity.run.precision import RISK, Noise, Rescored
-from felicity.run.rules import RULES, Case
+from felicity.run.rules import RULES, JudgingInput
 from felicity.run.scoring import read_mixed
 from felicity.run.steps import rescore_close_calls
 
@@ -72,14 +73,14 @@ class Settling:
         self.items = pl.DataFrame(columns).with_columns(suite=pl.lit("s"), phenomenon=pl.lit("p"))
         fine = Model(Known(texts, self.exact, "float32"), spec="", cache=False)
         rough = Known(texts, self.rough, "bfloat16")
-        self.lm = Model(rough, spec="", cache=False, open_exact=lambda: fine)
+        self.lm = Model(rough, spec="", cache=False, open_float32=lambda: fine)
 
     def rescore_doubtful(self, folder: Path) -> tuple[Rescored, pl.DataFrame]:
         """What was rescored, and the judgements of the run."""
         requests, contexts = build_requests(self.items)
         prompts = build_prompts(requests, contexts)
         self.lm.score_all(prompts)
-        case = Case(
+        case = JudgingInput(
             items=self.items,
             requests=requests,
             measures=("lp",),
@@ -88,7 +89,7 @@ class Settling:
         )
         rule = RULES["contrast"]
         rescored, noise = rescore_close_calls(self.lm, RunFolder(folder), prompts, case, rule, seed=0)
-        parts = list(read_mixed(self.lm.read, prompts, self.lm.exact.read, noise.exact))
+        parts = list(read_mixed(self.lm.read, prompts, self.lm.in_float32.read, noise.exact))
         scores = score_measures(pl.concat(parts), ("lp",), noise=noise.of(requests["request"])).scores
         return rescored, judge_contrasts(self.items, requests, scores, self.contrasts)
 
@@ -106,7 +107,7 @@ class Settling:
 def test_verdicts_are_those_of_float32_where_many_would_have_turned(
     contrasts: tuple[Contrast, ...], means: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("felicity.run.precision.SAMPLE_LEAST", 20)
+    monkeypatch.setattr(precision, "SAMPLE_LEAST", 20)
     rng = np.random.default_rng(3)
     # Log-probabilities are below 0.
     exact = rng.normal(means, 4.0, (300, len(means))) - 100

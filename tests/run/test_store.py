@@ -12,7 +12,7 @@ from felicity.core.errors import FelicityError, NotPossible
 from felicity.core.ids import fingerprint
 from felicity.core.policy import Policy
 from felicity.core.schemas import FILLERS, TOKENS
-from felicity.run.store import DamagedRows, ScoreStore, frame_keys, prompt_keys
+from felicity.run.store import DamagedRows, ScoreStore, _checksum, frame_keys, prompt_keys
 
 
 def info(**changes: object) -> EngineInfo:
@@ -155,25 +155,36 @@ def test_a_changed_row_is_found_when_it_is_read(tmp_path: Path, column: str, val
     assert store.has(keys) == {keys[1]}
 
 
-def test_rows_of_an_older_version_have_no_checksum_and_stay_readable(tmp_path: Path) -> None:
-    path = tmp_path / "s.sqlite"
+def test_a_row_that_is_there_already_stays_and_keeps_its_checksum(tmp_path: Path) -> None:
     keys = prompt_keys(prompts("one"))
-    store = ScoreStore(path, info())
+    store, other = ScoreStore(tmp_path / "s.sqlite", info()), ScoreStore(tmp_path / "s.sqlite", info())
     store.add(keys, tokens(("r0", ["one"], [-1.0])))
-    change(path, "DELETE FROM checksum")
-    # Scored again in another batch, it differs by rounding; the old row stays, and is no damage.
-    store.add(keys, tokens(("r0", ["one"], [-1.0000001])))
-    assert store.read(["r0"], keys)["logprob"].to_list() == [[-1.0]]
+    # Scored again in another batch, it differs by rounding in float32, so that its checksum would differ.
+    near = float(np.nextafter(np.float32(-1.0), np.float32(-2.0)))
+    assert near != -1.0
+    other.add(keys, tokens(("r0", ["one"], [near])))
+    assert other.read(["r0"], keys)["logprob"].to_list() == [[-1.0]]
+
+
+def test_a_row_without_a_checksum_is_damage(tmp_path: Path) -> None:
+    keys = prompt_keys(prompts("one"))
+    store = ScoreStore(tmp_path / "s.sqlite", info())
+    store.add(keys, tokens(("r0", ["one"], [-1.0])))
+    change(tmp_path / "s.sqlite", "DELETE FROM checksum")
+    with pytest.raises(DamagedRows):
+        store.read(["r0"], keys)
 
 
 @pytest.mark.parametrize("value", [0.5, 3e38])
-def test_a_log_probability_above_zero_is_damage_even_without_a_checksum(tmp_path: Path, value: float) -> None:
-    path = tmp_path / "s.sqlite"
+def test_a_log_probability_above_zero_is_damage_even_with_its_checksum(tmp_path: Path, value: float) -> None:
     keys = prompt_keys(prompts("one"))
-    store = ScoreStore(path, info())
+    store = ScoreStore(tmp_path / "s.sqlite", info())
     store.add(keys, tokens(("r0", ["one"], [-1.0])))
-    change(path, "DELETE FROM checksum")
-    change(path, "UPDATE score SET logprob = ?", np.array([value], "<f4").tobytes())
+    change(tmp_path / "s.sqlite", "UPDATE score SET logprob = ?", np.array([value], "<f4").tobytes())
+    with sqlite3.connect(tmp_path / "s.sqlite") as database:
+        row = database.execute("SELECT key, tokens, start, end, logprob FROM score").fetchone()
+        database.execute("UPDATE checksum SET digest = ?", [_checksum(row)])
+    database.close()
     with pytest.raises(DamagedRows):
         store.read(["r0"], keys)
 

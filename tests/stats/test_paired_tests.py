@@ -20,7 +20,6 @@ from felicity.stats.compare import (
 )
 from felicity.stats.paired_tests import (
     Pairs,
-    compare_mcnemar,
     mcnemar_p,
     pair_answers,
     permute_differences,
@@ -108,12 +107,6 @@ def test_mid_p_by_hand() -> None:
     assert mcnemar_p(0, 0) == mcnemar_p(0, 0, mid=True) == 1.0
     with pytest.raises(BadInput, match="negative"):
         mcnemar_p(-1, 2)
-
-
-def test_the_mcnemar_row() -> None:
-    row = compare_mcnemar(pairs([1, 1, 1, 0], [0, 0, 1, 0])).row(0, named=True)
-    assert row["difference"] == 0.5
-    assert (row["only_first"], row["only_second"], row["p_exact"]) == (2, 0, 0.5)
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(1, 30))

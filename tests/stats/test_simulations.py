@@ -19,7 +19,6 @@ from felicity.stats.mixed.compare_models import lr_test
 from felicity.stats.mixed.cumulative import fit_clmm
 from felicity.stats.mixed.linear import fit_linear_frame
 from felicity.stats.mixed.model_frame import ModelFrame, build_model_frame
-from felicity.stats.mixed.profile import profile_intervals
 from felicity.stats.paired_tests import mcnemar_p, permute_differences, signed_rank, sum_by_cluster
 
 pytestmark = pytest.mark.slow
@@ -62,20 +61,6 @@ def test_satterthwaite_t_level_and_coverage() -> None:
     ]
     assert_level([row["p"] <= 0.05 for row in rows])
     assert_coverage([covered(row, 0.0) for row in rows])
-
-
-def test_profile_interval_coverage() -> None:
-    # Likelihood intervals are asymptotic: 40 groups, where 12 would give .92 as they do in lme4.
-    rng = np.random.default_rng(102)
-    group = np.repeat(np.arange(40), 4)
-    base = pl.DataFrame({"g": group, "x": group % 2, "y": rng.normal(size=160)})
-    frame = build_model_frame("y ~ x + (1 | g)", base)
-    outcomes = []
-    for _ in range(800):
-        y = rng.normal(size=40)[group] + rng.normal(size=160)
-        model = fit_linear_frame(replace(frame, y=y), reml=False)
-        outcomes.append(covered(profile_intervals(model, terms=["x"]).row(0, named=True), 0.0))
-    assert_coverage(outcomes)
 
 
 def test_likelihood_ratio_level() -> None:

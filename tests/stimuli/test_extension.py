@@ -11,8 +11,16 @@ from pathlib import Path
 import pytest
 
 from felicity.core.errors import BadInput, NotPossible
-from felicity.stimuli.extension import FORMS, Answer, Extension, Limits, Task, build_prompt, unique_pairs
-from felicity.stimuli.items import Pair, read_items
+from felicity.stimuli.extension import (
+    FORMS,
+    Extension,
+    ExtensionTask,
+    Limits,
+    ModelAnswer,
+    build_prompt,
+    unique_pairs,
+)
+from felicity.stimuli.items import Pair, read_item_file
 from felicity.stimuli.review import Queue, verify_log
 
 SEEDS = [
@@ -22,7 +30,7 @@ SEEDS = [
 CONSONANTS = "bdfgklmprt"
 
 
-def make_task(**changes: object) -> Task:
+def make_task(**changes: object) -> ExtensionTask:
     given = {
         "dataset": "neg_136_simp",
         "form": "negation",
@@ -33,7 +41,7 @@ def make_task(**changes: object) -> Task:
         "model": {"name": "a generator"},
         "seeds": [[seed.item, *seed.sentences] for seed in SEEDS],
     }
-    return Task(**(given | changes))  # type: ignore[arg-type]
+    return ExtensionTask(**(given | changes))  # type: ignore[arg-type]
 
 
 def begin(folder: Path, **changes: object) -> Extension:
@@ -42,12 +50,12 @@ def begin(folder: Path, **changes: object) -> Extension:
     return extension
 
 
-def answer(prompt: str, seed: int) -> list[Answer]:
+def answer(prompt: str, seed: int) -> list[ModelAnswer]:
     """Two pairs, one of them often a repetition, and an empty line; the same for the same seed."""
     rng = random.Random(f"{prompt}{seed}")
     words = ["".join(rng.choice(CONSONANTS) + rng.choice("aeiou") for _ in range(size)) for size in (1, 3)]
     lines = [f"A {word} is {'not ' if no else ''}a fish," for word in words for no in ("", "not")]
-    return [Answer("\n".join([*lines[:2], "", *lines[2:]]))]
+    return [ModelAnswer("\n".join([*lines[:2], "", *lines[2:]]))]
 
 
 def test_examples_are_drawn_without_replacement_and_follow_seed_and_number() -> None:
@@ -93,7 +101,7 @@ def test_work_stops_at_n_and_asks_nothing_twice(tmp_path: Path) -> None:
 def test_work_stops_when_the_yield_falls(tmp_path: Path) -> None:
     extension = begin(tmp_path / "x")
     outcome = extension.run(
-        lambda *_: [Answer("A robin is a bird,\nA robin is not a tool,\n")], Limits(n=5, window=6)
+        lambda *_: [ModelAnswer("A robin is a bird,\nA robin is not a tool,\n")], Limits(n=5, window=6)
     )
     assert outcome.requests == 6
     assert "fewer than the limit" in outcome.stopped
@@ -108,7 +116,7 @@ def test_another_task_in_the_same_folder_is_refused(tmp_path: Path) -> None:
 def test_two_processes_do_not_extend_one_folder_at_once(tmp_path: Path) -> None:
     extension = begin(tmp_path / "x")
 
-    def start_another(prompt: str, seed: int) -> list[Answer]:
+    def start_another(prompt: str, seed: int) -> list[ModelAnswer]:
         with pytest.raises(NotPossible, match="Another felicity"):
             Extension(tmp_path / "x").run(answer, Limits(n=2))
         return answer(prompt, seed)
@@ -119,7 +127,7 @@ def test_two_processes_do_not_extend_one_folder_at_once(tmp_path: Path) -> None:
 def test_a_request_is_noted_before_it_is_sent_and_counted_if_it_is_sent_again(tmp_path: Path) -> None:
     extension = begin(tmp_path / "x")
 
-    def break_down(prompt: str, seed: int) -> list[Answer]:
+    def break_down(prompt: str, seed: int) -> list[ModelAnswer]:
         assert '"request": 1' in (tmp_path / "x" / "sent.jsonl").read_text()
         raise OSError("the power is cut")
 
@@ -138,7 +146,7 @@ def test_a_folder_whose_starter_was_killed_is_waited_for(tmp_path: Path) -> None
     gone.join()
     waited = []
 
-    def start_another(prompt: str, seed: int) -> list[Answer]:
+    def start_another(prompt: str, seed: int) -> list[ModelAnswer]:
         def give_up() -> bool:
             waited.append(True)
             return len(waited) > 2
@@ -178,7 +186,7 @@ def test_the_dataset_names_the_model_that_wrote_it(tmp_path: Path) -> None:
     for item in queue.state.proposals:
         queue.decide(item, "accept", reviewer="ada")
     assert extension.write_dataset() == len(queue.state.proposals)
-    items = read_items(tmp_path / "x" / "dataset.parquet")
+    items = read_item_file(tmp_path / "x" / "dataset.parquet")
     assert set(items["written_by"]) == {"a generator"}
     assert items["condition"].to_list()[:2] == ["affirmative", "negative"]
 
@@ -187,7 +195,7 @@ def run_counted(folder: Path, *, polite: bool) -> None:
     """An extension whose generator leaves a byte for every request that it sends."""
     from felicity.cli.stimuli_extend import waiting_for_answers
 
-    def generate(prompt: str, seed: int) -> list[Answer]:
+    def generate(prompt: str, seed: int) -> list[ModelAnswer]:
         with (folder / "sent").open("ab") as handle:
             handle.write(b".")
         time.sleep(0.003)
@@ -253,7 +261,7 @@ def test_a_stored_answer_or_task_that_was_changed_is_refused(tmp_path: Path) -> 
     transcript = Transcript(tmp_path / "answers.jsonl")
     prompt = Prompt(number=1, text="More:", examples=("1",))
     transcript.note_sending(prompt)
-    transcript.store(prompt, [Answer("A robin is a bird")], seed=1, parameters={"top_p": 0.9}, model={})
+    transcript.store(prompt, [ModelAnswer("A robin is a bird")], seed=1, parameters={"top_p": 0.9}, model={})
     assert transcript.read()[1]["answers"][0]["text"] == "A robin is a bird"
     transcript.path.write_text(transcript.path.read_text().replace("robin", "robim"))
     with pytest.raises(BadInput, match="line 1 was changed since it was stored"):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from felicity.stimuli.extension import FORMS, Answer, Extension, Limits, Task
+from felicity.stimuli.extension import FORMS, Extension, ExtensionTask, Limits, ModelAnswer
 from felicity.stimuli.review import PAPER_ROWS, Queue, tabulate_rejections, verify_log
 from tests.stimuli.paper_transcripts import build_negation, build_roles
 
@@ -40,7 +40,7 @@ def review_transcript(folder: Path, form: str, build: Callable[[], tuple[list[st
     answers, wrong = build()
     extension = Extension(folder)
     extension.begin(
-        Task(
+        ExtensionTask(
             dataset=form,
             form=form,
             instruction=FORMS[form].instruction,
@@ -52,7 +52,7 @@ def review_transcript(folder: Path, form: str, build: Callable[[], tuple[list[st
         )
     )
     limits = Limits(n=10**9, least_yield=-1.0, most=len(answers))
-    extension.run(lambda _, seed: [Answer(answers[seed - 1])], limits)
+    extension.run(lambda _, seed: [ModelAnswer(answers[seed - 1])], limits)
     queue = Queue(extension.log)
     for item, proposal in list(queue.state.proposals.items()):
         if proposal.texts[0] in wrong:

@@ -7,7 +7,7 @@ import pytest
 
 from felicity.core.errors import BadInput, NotPossible
 from felicity.stats import cohen_kappa
-from felicity.stimuli.review import Decided, Log, Queue, balance_targets, list_second_readings, replay
+from felicity.stimuli.review import Decided, Log, Queue, balance_targets, list_second_readings, replay_log
 
 PAIRS = 40
 
@@ -44,7 +44,7 @@ def test_the_dataset_is_a_replay_of_the_log(queue: Queue) -> None:
     queue.decide(take(queue, "ada"), "reject", reviewer="ada", reason="semantic")
     texts = ["A wug is a tool", "A wug is not a bird,"]
     queue.decide(take(queue, "ada"), "edit", reviewer="ada", texts=texts)
-    accepted = replay(Log(queue.log.path).read()).accepted
+    accepted = replay_log(Log(queue.log.path).read()).accepted
     assert [pair.sentences for pair in accepted] == [
         ("A thing0 is a tool", "A thing0 is not a bird"),
         ("A wug is a tool", "A wug is not a bird"),

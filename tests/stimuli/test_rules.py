@@ -10,21 +10,21 @@ from felicity.core.registry import Registry
 from felicity.stimuli.extension import (
     FORMS,
     RULES,
-    Case,
-    Rule,
+    AnswerRule,
+    RuleInput,
     Seen,
     check_pair,
     check_sentence,
     check_set,
     count_findings,
     guess_form,
-    read_words,
+    read_wordnet,
 )
 from felicity.stimuli.extension.prompts import pair_sentences, split_answer
-from felicity.stimuli.items import Pair, read_pairs
+from felicity.stimuli.items import Pair, read_sentence_pairs
 
 NEGATION, ROLE = FORMS["negation"], FORMS["role"]
-needs_words = pytest.mark.skipif(read_words() is None, reason="WordNet is not installed")
+needs_words = pytest.mark.skipif(read_wordnet() is None, reason="WordNet is not installed")
 
 
 def find(
@@ -34,7 +34,7 @@ def find(
     seen = Seen()
     for pair in earlier:
         seen.add(pair, FORMS[form])
-    case = Case(form=FORMS[form], seen=seen, words=read_words())
+    case = RuleInput(form=FORMS[form], seen=seen, words=read_wordnet())
     rejections, flags = check_pair(Pair("new", first, second), case)
     return {one.rule for one in rejections}, {one.rule for one in flags}
 
@@ -82,7 +82,7 @@ def test_a_near_duplicate_and_a_contradiction_are_flagged_not_rejected() -> None
 
 @needs_words
 def test_spelling_is_flagged_with_the_word_that_was_meant() -> None:
-    case = Case(form=NEGATION, seen=Seen(), words=read_words())
+    case = RuleInput(form=NEGATION, seen=Seen(), words=read_wordnet())
     flags = check_pair(Pair("1", "A cantalope is a fruit", "A cantalope is not a tool"), case)[1]
     assert flags[0] == ("spelling variant", "'cantalope', perhaps 'cantaloupe'")
 
@@ -106,7 +106,7 @@ def test_drunk_is_no_offence_and_a_slur_is_flagged_not_rejected() -> None:
     ],
 )
 def test_a_faulty_sentence_is_rejected(sentence: str, rule: str) -> None:
-    case = Case(form=ROLE, seen=Seen(), instruction=ROLE.instruction)
+    case = RuleInput(form=ROLE, seen=Seen(), instruction=ROLE.instruction)
     assert check_sentence(sentence, case)[0].rule == rule
 
 
@@ -124,13 +124,13 @@ def test_an_answer_is_cut_into_sentences_however_it_is_laid_out() -> None:
 @pytest.fixture
 def outside_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """An installed package that adds a rule."""
-    rule = Rule(meaning="mentions a cat", pair=lambda pair, _: "a cat" if "cat" in pair.first else None)
+    rule = AnswerRule(meaning="mentions a cat", pair=lambda pair, _: "a cat" if "cat" in pair.first else None)
     point = EntryPoint("no cats", "outside:rule", "felicity.stimulus_rule")
     monkeypatch.setattr(EntryPoint, "load", lambda self: rule)
     monkeypatch.setattr(
         "felicity.core.registry.entry_points", lambda group: [point] if group == point.group else []
     )
-    fresh: Registry[Rule] = Registry("stimulus_rule")
+    fresh: Registry[AnswerRule] = Registry("stimulus_rule")
     for name in RULES:
         fresh.register(name, RULES[name])
     monkeypatch.setattr("felicity.stimuli.extension.rules.RULES", fresh)
@@ -141,8 +141,8 @@ def test_an_outside_package_adds_a_rule(outside_rule: None) -> None:
 
 
 def check_published(published: Callable[[str], Path], name: str) -> tuple[dict[str, int], list[str]]:
-    pairs = read_pairs(published(f"shivagunde2023/data/{name}.txt"))
-    found = check_set(pairs, guess_form(pairs), words=read_words())
+    pairs = read_sentence_pairs(published(f"shivagunde2023/data/{name}.txt"))
+    found = check_set(pairs, guess_form(pairs), words=read_wordnet())
     return count_findings(found), [finding.reason for _, finding in found]
 
 

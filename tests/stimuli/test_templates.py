@@ -9,17 +9,21 @@ import pytest
 
 from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.stimuli.extension import FORMS, check_set
-from felicity.stimuli.items import pair_items, read_pairs, write_items
+from felicity.stimuli.items import pair_items, read_sentence_pairs, write_items
 from felicity.stimuli.templates import (
     Member,
+    Taxonomy,
     build_from_template,
-    fill,
+    fill_frame,
+    keep_true_members,
     negate,
     parse_template,
     read_categories,
     read_hyponyms,
-    read_rows,
+    read_slot_words,
+    read_taxonomy,
     read_template,
+    stands_bare,
     swap,
 )
 
@@ -47,13 +51,13 @@ def test_reversal_exchanges_two_slots() -> None:
 
 def test_a_verb_agrees_with_its_noun() -> None:
     frame = "{A member} {was member} {a category}"
-    assert fill(frame, {"member": "oak", "category": "tree"}) == "An oak was a tree"
-    assert fill(frame, {"member": "scissors", "category": "tool"}) == "Scissors were a tool"
+    assert fill_frame(frame, {"member": "oak", "category": "tree"}) == "An oak was a tree"
+    assert fill_frame(frame, {"member": "scissors", "category": "tool"}) == "Scissors were a tool"
 
 
 def test_a_word_that_is_no_noun_takes_no_article() -> None:
     with pytest.raises(BadInput, match="not a noun"):
-        fill("{a verb}", {"verb": "saw"}, nouns=frozenset())
+        fill_frame("{a verb}", {"verb": "saw"}, nouns=frozenset())
 
 
 def test_another_category_is_never_one_that_lists_the_member_too() -> None:
@@ -93,7 +97,7 @@ def test_a_target_of_several_words_is_left_out_and_said() -> None:
 def test_a_template_of_ones_own_reverses_roles_out_of_a_table(tmp_path: Path) -> None:
     rows = tmp_path / "roles.csv"
     rows.write_text("subject,verb,first,second,done,undone\ncook,saw,boy,girl,met,hit\n")
-    items = build_from_template(read_template("role"), rows=read_rows(rows)).items
+    items = build_from_template(read_template("role"), rows=read_slot_words(rows)).items
     assert items["sentence"].to_list() == [
         "the cook saw which boy the girl had met",
         "the cook saw which girl the boy had hit",
@@ -126,7 +130,7 @@ def test_neg_temp_comes_out_of_the_papers_categories(published: Callable[[str], 
     items = build_from_template(read_template("neg"), members=members, seed=1).items
     assert left_out == ["line 18: an empty member of 'flower'"]
     assert items.height == 2 * 769
-    theirs = read_pairs(published("shivagunde2023/data/NEG-1500-SIMP-TEMP.txt"))
+    theirs = read_sentence_pairs(published("shivagunde2023/data/NEG-1500-SIMP-TEMP.txt"))
     ours = Counter(items.filter(condition="affirmative")["text"])
     assert ours + Counter({"flower": 1}) == Counter(pair.first.split()[-1] for pair in theirs)
     found = check_set(pair_items(items), FORMS["negation"], words=None)
@@ -147,4 +151,77 @@ def test_items_come_back_from_every_kind_of_file(ending: str, tmp_path: Path) ->
     items = build_from_template(read_template("neg"), members=MEMBERS).items
     path = tmp_path / f"neg{ending}"
     write_items(items, path)
-    assert [pair.sentences for pair in read_pairs(path)] == [pair.sentences for pair in pair_items(items)]
+    assert [pair.sentences for pair in read_sentence_pairs(path)] == [
+        pair.sentences for pair in pair_items(items)
+    ]
+
+
+def test_mass_nouns_take_no_article_alone_or_as_members_of_their_category() -> None:
+    members = [
+        Member("zinc", "metal"),
+        Member("football", "toy"),
+        Member("football", "sport"),
+        Member("chair", "furniture"),
+    ]
+    items = build_from_template(read_template("neg"), members=members, seed=1).items
+    affirmative = items.filter(condition="affirmative")["sentence"].to_list()
+    assert affirmative == [
+        "Zinc is a metal",
+        "A football is a toy",
+        "Football is a sport",
+        "A chair is furniture",
+    ]
+
+
+@pytest.fixture
+def taxonomy() -> Taxonomy:
+    found = read_taxonomy()
+    if found is None:
+        pytest.skip("WordNet's files are not here")
+    return found
+
+
+def test_wordnet_decides_what_is_left_out_and_what_cannot_be_denied(taxonomy: Taxonomy) -> None:
+    listed = [("car", "vehicle"), ("bus", "vehicle"), ("foot", "vehicle"), ("doctor", "profession")]
+    members = [Member(word, category) for word, category in listed]
+    kept, left_out = keep_true_members(members, taxonomy)
+    assert [member.word for member in kept] == ["car", "bus", "doctor"]
+    assert left_out == ["'foot' is no kind of 'vehicle' in WordNet"]
+    assert taxonomy.is_kind_of("dove", "animal")
+    assert stands_bare("pewter", "alloy", taxonomy)
+    assert not stands_bare("hammer", "tool", taxonomy)
+
+
+def test_no_category_is_denied_that_the_member_is_within() -> None:
+    members = [Member("dove", "bird"), Member("cat", "animal"), Member("oak", "tree")]
+    for seed in range(20):
+        items = build_from_template(read_template("neg"), members=members, seed=seed).items
+        assert "A dove is not an animal" not in items["sentence"].to_list()
+
+
+def test_members_rarer_than_the_floor_are_left_out() -> None:
+    kept, left_out = keep_true_members(
+        [Member("robin", "bird"), Member("parrakeet", "bird")],
+        None,
+        zipf={"robin": 4.0, "parrakeet": 1.1}.__getitem__,
+    )
+    assert [member.word for member in kept] == ["robin"]
+    assert left_out == ["'parrakeet' is rarer than Zipf 2"]
+
+
+def test_no_article_of_neg_temp_stands_before_a_mass_noun(
+    published: Callable[[str], Path], taxonomy: Taxonomy
+) -> None:
+    path = published("shivagunde2023/data/original_datasets/neg_simp_categories.csv")
+    members, _ = keep_true_members(read_categories(path)[0], taxonomy)
+    sentences = build_from_template(read_template("neg"), members=members, seed=1, taxonomy=taxonomy).items[
+        "sentence"
+    ]
+    mass = "zinc|gold|tennis|cancer|lettuce|spinach|furniture|arson|fraud|blue|swimming"
+    assert sentences.filter(sentences.str.contains(rf"(?i)\ban? ({mass})\b")).to_list() == []
+    assert (
+        sentences.filter(sentences.str.contains("is not an animal"))
+        .str.contains("dove|trout|bee|cobra")
+        .sum()
+        == 0
+    )

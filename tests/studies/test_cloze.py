@@ -12,32 +12,38 @@ import pytest
 
 from felicity.core.errors import BadInput
 from felicity.judge.cloze import judge_cloze
+from felicity.papers.replay.predictions import Predictions, judge_model, read_frames, read_models
 from felicity.run.model import open_model
 from felicity.stats import pair_answers, permute_pairs, power_of_pairs
 from felicity.stimuli.items import write_items
 from felicity.stimuli.templates import Member, build_from_template, read_template
-from felicity.studies.cloze import read_cloze_pairs, read_cloze_set, study_cloze, write_cloze_report
-from felicity.studies.cloze.analysis import (
+from felicity.studies import Study, read_study, study_function
+from felicity.studies.cloze import read_cloze_pairs, read_cloze_set
+from felicity.studies.cloze.answers import (
     count_targets,
     describe_targets,
     judge_answers,
     rate_humans,
     tabulate_accuracy,
 )
-from felicity.studies.cloze.plan import ClozeSet, find_extensions, wrote_items
-from felicity.studies.cloze.scoring import answer_frames
+from felicity.studies.cloze.frames import ClozeSet, find_extensions, wrote_items
+from felicity.studies.cloze.probe_tables import note_repeats, read_answers, read_sets
 from felicity.studies.cloze.size_comparison import (
     compare_accuracies,
     compare_sizes,
     conclude,
     fit_regressions,
 )
-from felicity.studies.cloze.study import note_repeats
-from felicity.studies.replay.predictions import Predictions, judge_model, read_frames, read_models
 from tests.conftest import Answer
 
 if TYPE_CHECKING:
     from felicity.run import Model
+
+
+def read_one(study: Study, dataset: str) -> pl.DataFrame:
+    """The answers of the study's only model to one dataset."""
+    (model,) = study.models
+    return read_answers(study.place, read_sets(study.place)[dataset], model)
 
 
 def make_set(name: str = "small", n: int = 4) -> ClozeSet:
@@ -217,8 +223,8 @@ def test_the_study_is_what_fill_and_score_candidates_say(
     tiny_model: Path, own_sets: list[str], tmp_path: Path
 ) -> None:
     lm = open_model(str(tiny_model), cache=False)
-    study = study_cloze(own_sets, [lambda: lm], out=tmp_path / "study", against=["small:large"])
-    answers = study.answers["large", "tiny-gpt2"]
+    study = study_function("cloze")(own_sets, models=lm, out=tmp_path / "study", against="small:large")
+    answers = read_one(study, "large")
     data = read_cloze_set(own_sets[1])
     for row in answers.iter_rows(named=True):
         filled = lm.fill(row["frame"], k=20)["filler"].to_list()
@@ -243,7 +249,7 @@ def test_the_tables_of_the_default_model_come_out_of_fill_and_of_its_logits(
     from transformers import AutoTokenizer
 
     published("ettinger2020")
-    study = study_cloze(["neg_136_simp"], [lambda: default_model], out=tmp_path / "study")
+    study = study_function("cloze")("neg_136_simp", models=default_model, out=tmp_path / "study")
     (name,) = study.models
     data = read_cloze_set("neg_136_simp")
     tokenizer = AutoTokenizer.from_pretrained(default_weights.name_or_path)
@@ -263,7 +269,7 @@ def test_the_tables_of_the_default_model_come_out_of_fill_and_of_its_logits(
             ranks.append(words.index(row["target"]) + 1 if row["target"] in words else 21)
             logprobs.append(target)
             odds.append(target - contrast)
-    shares = dict(study.accuracy.select("figure", "share").iter_rows())
+    shares = dict(study["accuracy"].select("figure", "share").iter_rows())
     items = {item for item, _ in firsts}
     one, other = data.change
     changed = sum(firsts[item, one] != firsts[item, other] for item in items)
@@ -271,7 +277,7 @@ def test_the_tables_of_the_default_model_come_out_of_fill_and_of_its_logits(
         **{f"top{k}": sum(rank <= k for rank in ranks) / len(ranks) for k in (1, 5, 10, 20)},
         "sensitivity": changed / len(items),
     }
-    told = study.targets.row(0, named=True)
+    told = study["targets"].row(0, named=True)
     assert (told["model"], told["n"]) == (name, len(ranks))
     assert told["probability"] == pytest.approx(sum(map(math.exp, logprobs)) / len(logprobs), rel=1e-3)
     assert told["log_odds"] == pytest.approx(sum(odds) / len(odds), abs=1e-3)
@@ -298,13 +304,13 @@ def test_a_sample_takes_whole_items_and_is_recorded(
     drawn = read_cloze_set(own_sets[1], sample=2, seed=1).items
     assert drawn["item"].n_unique() == 2 < whole.items["item"].n_unique()
     assert drawn.height == 2 * whole.items["condition"].n_unique()
-    answers = pl.read_parquet(out / "runs" / "large-tiny-gpt2" / "answers.parquet")
+    answers = read_one(read_study(out), "large")
     assert answers["item"].to_list() == drawn["item"].to_list()
     assert answers["predictions"].null_count() == 0
     assert "a sample of 2 items of each suite" in (out / "report.html").read_text()
     found = json.loads(said.out)
-    assert {row["n"] for row in found["targets"]} == {4}
-    assert found["humans"][0]["n"] == len(human)
+    assert {row["n"] for row in found["tables"]["targets"]} == {4}
+    assert found["tables"]["humans"][0]["n"] == len(human)
     assert cli("report", out).code == 0
 
 
@@ -321,11 +327,10 @@ def test_the_report_warns_of_a_model_on_its_own_items(
 ) -> None:
     lm = open_model(str(tiny_model), cache=False)
     out = tmp_path / "study"
-    study = study_cloze(own_sets, [lambda: lm], out=out, against=["small:large"])
-    assert len(study.warnings) == 1
-    assert "large, whose items it wrote itself" in study.warnings[0]
-    page = write_cloze_report(study, out).read_text()
-    assert study.warnings[0] in page
+    study = study_function("cloze")(own_sets, models=lm, out=out, against="small:large")
+    (warning,) = (note for note in study.notes if "wrote itself" in note)
+    assert "large, whose items it wrote itself" in warning
+    assert warning in (out / "report.html").read_text()
     assert {"accuracy.csv", "targets.csv", "changes.csv"} <= {path.name for path in out.iterdir()}
 
 
@@ -428,19 +433,26 @@ def test_human_answers_that_repeat_lack_or_invent_something_are_refused(
         rate_humans(given, {"small": make_set()})
 
 
-def test_damaged_answers_are_asked_for_again(tiny_model: Path, tmp_path: Path, empty_cache: Path) -> None:
+def test_changed_answers_are_refused_and_asked_for_again(
+    tiny_model: Path, tmp_path: Path, empty_cache: Path
+) -> None:
     blanks = tmp_path / "blanks.csv"
     blanks.write_text("item,condition,context_text,text\n1,a,The cat saw the,dog\n2,a,The dog saw the,cat\n")
-    data = read_cloze_set(str(blanks))
-    lm = open_model(str(tiny_model))
-    first = answer_frames(lm, data, tmp_path / "out")
-    path = tmp_path / "out" / "answers.parquet"
-    assert answer_frames(lm, data, tmp_path / "out").equals(first)
-    first.with_columns(pl.col("logprob") - 1.0).write_parquet(path)
-    assert answer_frames(lm, data, tmp_path / "out").equals(first)
-    (tmp_path / "out" / "answers.json").write_text("{")
-    assert answer_frames(lm, data, tmp_path / "out").equals(first)
-    # The same frames with another word to compare with are other answers.
-    other = ClozeSet(data.name, data.items.with_columns(contrast=pl.lit("bird")), data.targets, data.change)
-    again = answer_frames(lm, other, tmp_path / "out")
-    assert again["contrast_logprob"].null_count() == 0
+    cloze = study_function("cloze")
+    study = cloze(blanks, models=str(tiny_model), out=tmp_path / "out")
+    first = read_one(study, "blanks")
+    path = tmp_path / "out" / "models" / "tiny-gpt2" / "blanks" / "target_words.parquet"
+    pl.read_parquet(path).with_columns(pl.col("logprob") - 1.0).write_parquet(path)
+    with pytest.raises(BadInput, match="target_words.parquet was changed"):
+        study.run("tiny-gpt2/blanks")
+    assert read_one(cloze(blanks, models=str(tiny_model), out=tmp_path / "out"), "blanks").equals(first)
+
+
+def test_a_frame_is_asked_as_its_file_is(tiny_model: Path, tmp_path: Path) -> None:
+    rows = {"item": [1, 2], "condition": "a", "context_text": ["The cat saw the", "The dog saw the"]}
+    frame = pl.DataFrame(rows | {"text": ["dog", "cat"]})
+    frame.write_csv(tmp_path / "frame.csv")
+    cloze = study_function("cloze")
+    one, two = (cloze([given], models=str(tiny_model)) for given in (frame, str(tmp_path / "frame.csv")))
+    assert one["accuracy"].drop("dataset").equals(two["accuracy"].drop("dataset"))
+    assert one["targets"].drop("dataset").equals(two["targets"].drop("dataset"))

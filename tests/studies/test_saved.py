@@ -126,8 +126,8 @@ def test_a_study_whose_files_have_changed_is_refused_and_read_anyway(cli: Cli, s
     table = next(name for name in record["digests"] if name.endswith(".csv"))
     (study / table).write_bytes((study / table).read_bytes() + b"\n")
     assert cli("report", study).code == 2
-    assert cli("report", study, "--anyway").code == 0
-    assert cli("export", study, "--anyway", "-o", study / "out").code == 0
+    assert cli("report", study, "--force").code == 0
+    assert cli("export", study, "--force", "-o", study / "out").code == 0
 
 
 def test_a_changed_record_of_a_study_is_refused(cli: Cli, study: Path) -> None:

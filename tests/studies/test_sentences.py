@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from felicity.stats import compare_all, compare_conclusions, describe_comparison
-from felicity.studies.acceptability.findings import describe_findings
+from felicity.studies.acceptability import Results
+from felicity.studies.acceptability.findings import answer_question, describe_findings
 from felicity.studies.causality.findings import ABSENT, FOUND, REVERSED, check_preference
 from felicity.studies.cloze.size_comparison import conclude
 
@@ -58,7 +59,7 @@ def test_compare_claims_a_difference_only_if_it_is_significant(rows: list[tuple[
 
 
 @st.composite
-def studies(draw: st.DrawFn) -> Any:
+def studies(draw: st.DrawFn) -> Results:
     """Tables of an acceptability study of two models, in two settings and two contexts."""
     cells = [
         {"setting": setting, "model": model, "context": context, "measure": measure, "r": draw(R)}
@@ -88,32 +89,40 @@ def studies(draw: st.DrawFn) -> Any:
                     | shared
                 )
     ceilings = pl.DataFrame({"setting": ["none"], "bound": ["UB1"], "r": [draw(R)]})
-    return SimpleNamespace(
-        ratings=SimpleNamespace(settings=("none", "real"), in_context=("real",)),
-        models=pl.DataFrame({"model": ["m", "n"]}),
-        correlations=pl.DataFrame(cells),
-        tests=pl.DataFrame(tests, infer_schema_length=None),
-        ceilings=ceilings,
-        effects=pl.DataFrame(),
+    ratings: Any = SimpleNamespace(settings=("none", "real"), in_context=("real",))
+    return Results(
+        ratings,
+        {
+            "models": pl.DataFrame({"model": ["m", "n"]}),
+            "correlations": pl.DataFrame(cells),
+            "tests": pl.DataFrame(tests, infer_schema_length=None),
+            "ceilings": ceilings,
+            "effects": pl.DataFrame(),
+        },
     )
 
 
 @settings(max_examples=30)
 @given(studies())
-def test_findings_on_acceptability_say_what_the_tables_show(study: Any) -> None:
-    said = describe_findings(study)
+def test_findings_on_acceptability_say_what_the_tables_show(study: Results) -> None:
+    said = [answer_question(study), *describe_findings(study)]
     for text in said:
         assert not RANKING.search(text), text
         assert not re.search(r"(^|[^(])H0 ", text), "a bare H0 reads as the null hypothesis"
-    cells = study.correlations
+    cells = study["correlations"]
     names = {"LP": "lp", "MeanLP": "mean_lp", "SLOR": "slor"}
-    for text in said:
-        found = re.search(r"The highest of 12 correlations .* r = (-?[\d.]+), 95% interval", text)
-        if found:
-            setting = "real" if "(H+)" in text else "none"
-            own = cells.filter(setting=setting)
-            assert float(found[1]) == pytest.approx(own["r"].max(), abs=6e-4)
-            assert ("no score correlates positively" in text) == (own["r"].max() <= 0)
+    for setting, pattern in (
+        ("none", r"highest correlation with .* r = (-?\d\.\d+)"),
+        ("real", r"The highest of 12 correlations .* r = (-?\d\.\d+)"),
+    ):
+        text = next(text for text in said if re.search(pattern, text))
+        r = re.search(pattern, text)[1]  # type: ignore[index]
+        own = cells.filter(setting=setting)
+        assert float(r) == pytest.approx(own["r"].max(), abs=6e-3 if setting == "none" else 6e-4)
+        assert ("no score correlates positively" in text) == (own["r"].max() <= 0)
+        bound = study["ceilings"].filter(setting=setting)["r"].to_list()
+        for r in bound if own["r"].max() > 0 else ():
+            assert (", below the" in text) == (own["r"].max() < r), text
     for model in ("m", "n"):
         (text,) = [text for text in said if text.startswith(f"Of the measures of {model} ")]
         own = cells.filter(model=model, context="none", setting="none")
@@ -122,30 +131,36 @@ def test_findings_on_acceptability_say_what_the_tables_show(study: Any) -> None:
         above = re.search(r"detectably above ([^;(]+)", text)
         claimed = {names[name] for name in re.findall(r"\w+", above[1]) if name in names} if above else set()
         for measure in set(MEASURES) - {best}:
-            row = study.tests.filter(
-                pl.col("compares") == "measure",
-                pl.col("model") == model,
-                pl.col("setting") == "none",
-                pl.col("first").is_in([best, measure]),
-                pl.col("second").is_in([best, measure]),
-            ).row(0, named=True)
+            row = (
+                study["tests"]
+                .filter(
+                    pl.col("compares") == "measure",
+                    pl.col("model") == model,
+                    pl.col("setting") == "none",
+                    pl.col("first").is_in([best, measure]),
+                    pl.col("second").is_in([best, measure]),
+                )
+                .row(0, named=True)
+            )
             higher = own["r"].max() > own.filter(measure=measure)["r"].item()
             assert (measure in claimed) == (higher and is_shown(row["p_holm"])), text
 
 
 @settings(max_examples=30)
 @given(studies())
-def test_a_context_raises_or_lowers_a_correlation_only_detectably(study: Any) -> None:
+def test_a_context_raises_or_lowers_a_correlation_only_detectably(study: Results) -> None:
     for text in describe_findings(study):
         found = re.search(r"The context 'real' (raises|lowers|makes no detectable .* to) .* of (\w) ", text)
         if not found:
             continue
-        own = study.correlations.filter(model=found[2], setting="real")
+        own = study["correlations"].filter(model=found[2], setting="real")
         given = own.filter(context="real").sort("r", descending=True).row(0, named=True)
         bare = own.filter(context="none", measure=given["measure"])["r"].item()
-        row = study.tests.filter(
-            compares="context", model=found[2], setting="real", measure=given["measure"]
-        ).row(0, named=True)
+        row = (
+            study["tests"]
+            .filter(compares="context", model=found[2], setting="real", measure=given["measure"])
+            .row(0, named=True)
+        )
         shown = is_shown(row["p_holm"]) and given["r"] != bare
         assert found[1].startswith("makes") == (not shown), text
         if shown:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from felicity.explore import open_collections
 from felicity.run import open_model
-from felicity.studies.explore import open_collections
 from felicity.web import create_explore_site, running
-from tests.studies.explore.runs import make_runs
+from tests.explore.runs import make_runs
 from tests.web.sites import EXPLORE_KEY
 
 FLAGS = [

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from felicity.core.errors import FelicityError
-from felicity.humans import PlatformIds, Store, load_keys, read_study
-from felicity.web import RatingOptions, create_rating_site, serve
+from felicity.humans import PlatformIds, Store, load_keys, read_rating_study
+from felicity.web import RatingOptions, create_rating_site, serve_app
 
 
 def fork(folder: Path, port: int, database: str | None) -> int:
@@ -23,11 +23,11 @@ def fork(folder: Path, port: int, database: str | None) -> int:
         return child
     status = 1
     try:
-        study = read_study(folder)
+        study = read_rating_study(folder)
         options = RatingOptions(token="token", requests_per_second=0)
         keys = load_keys(folder)
         site = create_rating_site(Store(study, database), keys, PlatformIds(folder, keys), options)
-        serve(lambda: site, host="127.0.0.1", port=port)
+        serve_app(lambda: site, host="127.0.0.1", port=port)
         status = 0
     except FelicityError as error:
         sys.stderr.write(f"{error}\n")

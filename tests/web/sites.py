@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from felicity.humans import PlatformIds, Store, Study, load_keys
+from felicity.humans import PlatformIds, RatingStudy, Store, load_keys
 from felicity.web import AddressLimit, RatingOptions, create_rating_site, running
 
 TOKEN = "the researcher's token"
@@ -31,7 +31,7 @@ class Site:
 
 @contextmanager
 def open_site(
-    study: Study,
+    study: RatingStudy,
     *,
     preview: bool = False,
     secure: bool = False,

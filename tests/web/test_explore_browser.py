@@ -12,12 +12,12 @@ import pytest
 from fastapi import FastAPI
 from starlette.responses import HTMLResponse
 
+from felicity.api.ratings import start_study
 from felicity.data import read_dataset
+from felicity.explore import open_collections, parse_selection, read_page
 from felicity.run import evaluate, open_model, read_run
-from felicity.studies.explore import open_collections, parse_selection, read_page
-from felicity.studies.ratings import start_study
 from felicity.web import create_explore_site, running, write_offline_page
-from tests.studies.explore.runs import CLOSING, SCRIPT
+from tests.explore.runs import CLOSING, SCRIPT
 from tests.web.sites import EXPLORE_KEY as KEY
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")

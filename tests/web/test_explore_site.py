@@ -10,7 +10,7 @@ import httpx
 import polars as pl
 import pytest
 
-from felicity.studies.explore import open_collections
+from felicity.explore import open_collections
 from felicity.web import create_explore_site, running, write_offline_page
 from felicity.web.explore.offline import MODULES, join_modules
 from tests.web.sites import EXPLORE_KEY as KEY

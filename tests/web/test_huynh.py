@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from felicity.humans import Population, Stimulus, Visit, export_tables, send_raters
+from felicity.api.ratings import choose_raters
+from felicity.humans import Population, Stimulus, Visit, build_rating_tables, send_raters
 from felicity.stats import fit_lmm, leave_one_out_reliability
-from felicity.studies.ratings import choose_raters
 from tests.humans.studies import make_study
 from tests.web.sites import open_site
 
@@ -71,7 +71,7 @@ def test_huynhs_ratings_come_out_of_the_site_as_they_went_in(published, tmp_path
         assert site.store.has_room() == "full"
 
         def reopen() -> int:
-            ratings = export_tables(site.store, unfinished=True)["ratings"]
+            ratings = build_rating_tables(site.store, unfinished=True)["ratings"]
             chosen = choose_raters(ratings, quota=3, below=0.4)
             site.store.set_aside(dict(chosen.select("rater", "kept").iter_rows()))
             return chosen.filter(~pl.col("kept")).height
@@ -88,7 +88,7 @@ def test_huynhs_ratings_come_out_of_the_site_as_they_went_in(published, tmp_path
         assert sum(wanted.values()) == 5
         # Of everybody who did a list, the best three are kept.
         assert reopen() == 5
-        ratings = export_tables(site.store)["ratings"]
+        ratings = build_rating_tables(site.store)["ratings"]
     assert ratings.height == 3_000
     counts = ratings["rating"].value_counts().sort("rating")["count"].to_list()
     assert counts == [689, 571, 333, 782, 625]

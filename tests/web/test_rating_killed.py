@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from felicity.humans import Population, Store, Study, hash_platform_id, load_keys, send_raters
+from felicity.humans import Population, RatingStudy, Store, hash_platform_id, load_keys, send_raters
 from felicity.humans.tables import answers, raters, slots
 from felicity.web import find_port
 from tests.humans.databases import open_postgresql
@@ -25,7 +25,7 @@ MORE = f'[platform]\nname = "prolific"\n[design]\nlists = "all"\nquota = {RATERS
 
 
 @pytest.fixture
-def study(tmp_path: Path) -> Study:
+def study(tmp_path: Path) -> RatingStudy:
     return make_study(
         tmp_path / "study", rows=stimulus_rows("likert", items=TRIALS, conditions=("",)), more=MORE
     )
@@ -34,7 +34,7 @@ def study(tmp_path: Path) -> Study:
 class Killer:
     """Kills servers in a process of its own, and tells when the last one is left alone."""
 
-    def __init__(self, study: Study, port: int, database: str | None) -> None:
+    def __init__(self, study: RatingStudy, port: int, database: str | None) -> None:
         script = Path(__file__).with_name("kill_server.py")
         command = [sys.executable, str(script), str(study.folder), str(port), str(KILLS), "5"]
         self.process = subprocess.Popen(
@@ -67,7 +67,7 @@ class Killer:
         self.process.stdout.close()
 
 
-def check_killed(study: Study, database: str | None) -> None:
+def check_killed(study: RatingStudy, database: str | None) -> None:
     port = find_port()
     killer = Killer(study, port, database)
     try:
@@ -107,12 +107,12 @@ def check_killed(study: Study, database: str | None) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_sqlite_loses_nothing_when_the_server_is_killed(study: Study) -> None:
+def test_sqlite_loses_nothing_when_the_server_is_killed(study: RatingStudy) -> None:
     check_killed(study, None)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_postgresql_loses_nothing_when_the_server_is_killed(study: Study, tmp_path: Path) -> None:
+def test_postgresql_loses_nothing_when_the_server_is_killed(study: RatingStudy, tmp_path: Path) -> None:
     with open_postgresql(tmp_path) as database:
         check_killed(study, database)

@@ -15,9 +15,16 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
-from felicity.humans import Population, Study, export_tables, forget_platform_ids, send_raters, write_export
+from felicity.humans import (
+    Population,
+    RatingStudy,
+    build_rating_tables,
+    forget_platform_ids,
+    send_raters,
+    write_export,
+)
 from felicity.humans.tables import answers, raters, slots
-from felicity.humans.visits import Page, read_page
+from felicity.humans.visits import PageForm, read_page_form
 from felicity.web import AddressLimit
 from felicity.web.markdown import render_markdown
 from felicity.web.server import _listen, warn_about
@@ -45,13 +52,13 @@ class Browser:
         OPEN.append(self.client)
         self.answer: httpx.Response | None = None
 
-    def get(self, path: str) -> Page:
+    def get(self, path: str) -> PageForm:
         self.answer = self.client.get(path)
-        return read_page(self.answer.text)
+        return read_page_form(self.answer.text)
 
-    def post(self, path: str, data: dict[str, str]) -> Page:
+    def post(self, path: str, data: dict[str, str]) -> PageForm:
         self.answer = self.client.post(path, data=data)
-        return read_page(self.answer.text)
+        return read_page_form(self.answer.text)
 
     @property
     def status(self) -> int:
@@ -63,7 +70,7 @@ class Browser:
         assert self.answer is not None
         return self.answer.text
 
-    def consent(self, path: str = "/") -> Page:
+    def consent(self, path: str = "/") -> PageForm:
         page = self.get(path)
         return self.post("/consent", {"token": page.fields["token"], "agree": "1"})
 
@@ -82,7 +89,7 @@ def test_every_task_leads_from_consent_to_a_completion_code(tmp_path: Path, task
         assert all(visit.code for visit in visits)
         assert all(len(visit.acknowledged) == 4 for visit in visits)
         assert len(site.store.rows(answers)) == 8
-        tables = export_tables(site.store)
+        tables = build_rating_tables(site.store)
         assert tables["ratings"].height == 8
         assert set(tables) == {"ratings", "raters", "design"} | ({"words"} if study.timed else set())
 
@@ -179,12 +186,12 @@ def test_a_thousand_platform_ids_are_nowhere_but_in_the_file_that_can_be_deleted
         # Nobody waits for the next page on a machine that is busy with other tests for longer than this.
         with httpx.Client(base_url=site.url, verify=False, timeout=300) as client:
 
-            def ask(method: str, path: str, **options: dict[str, str]) -> Page:
+            def ask(method: str, path: str, **options: dict[str, str]) -> PageForm:
                 answer = client.request(method, path, **options)  # type: ignore[arg-type]
                 assert answer.status_code in (200, 303), (
                     f"{method} {path}: {answer.status_code} {answer.text}"
                 )
-                return read_page(answer.text)
+                return read_page_form(answer.text)
 
             for name in ids:
                 client.cookies.clear()
@@ -233,7 +240,7 @@ def test_no_address_and_no_browser_is_on_the_disk(tmp_path: Path) -> None:
     with open_site(study) as site:
         with httpx.Client(base_url=site.url, verify=False, follow_redirects=True, timeout=60) as client:
             client.headers["user-agent"] = "PlantedBrowser/9"
-            page = read_page(client.get("/").text)
+            page = read_page_form(client.get("/").text)
             client.post("/consent", data={"token": page.fields["token"], "agree": "1"})
         assert len(site.store.rows(slots)) == 1
     assert _files_with(tmp_path, ["PlantedBrowser", "127.0.0.1"]) == []
@@ -250,8 +257,8 @@ def test_twenty_five_lists_of_three_raters_come_out_even_despite_drop_outs(tmp_p
             wave = send_raters(site.url, study, population, numbers=range(came, came + 20))
             came += len(wave)
             site.clock.ahead += 3600
-        ratings = export_tables(site.store)["ratings"]
-        everything = export_tables(site.store, unfinished=True)["ratings"]
+        ratings = build_rating_tables(site.store)["ratings"]
+        everything = build_rating_tables(site.store, unfinished=True)["ratings"]
     assert ratings.group_by("item").len()["len"].to_list() == [3] * 100
     assert ratings.group_by("list").agg(pl.col("rater").n_unique())["rater"].to_list() == [3] * 25
     assert everything.height > ratings.height
@@ -522,7 +529,7 @@ def test_a_preview_is_a_test_run_that_says_so(tmp_path: Path) -> None:
             assert "Test run" in browser.text
         assert all(row.test for row in site.store.rows(raters))
         assert site.store.has_room() is None
-        assert export_tables(site.store)["ratings"].is_empty()
+        assert build_rating_tables(site.store)["ratings"].is_empty()
 
 
 def test_a_preview_in_a_browser_that_has_taken_part_is_still_a_test_run(tmp_path: Path) -> None:
@@ -594,7 +601,7 @@ def test_the_course_of_a_full_study_in_german(tmp_path: Path) -> None:
             page = browser.post("/answer", {"token": page.fields["token"], "answer": "1"})
         assert "Abschlusscode" in browser.text
         assert "Das war es." in browser.text
-        people = export_tables(site.store)["raters"]
+        people = build_rating_tables(site.store)["raters"]
         assert people["age"].to_list() == ["30+"]
         assert people["quiz_tries"].to_list() == [2]
         assert b"34" not in b"".join(
@@ -619,7 +626,7 @@ def test_a_rater_may_do_another_list_or_finish(tmp_path: Path) -> None:
         page = other.post("/answer", {"token": page.fields["token"], "answer": "3"})
         # No list is left for another part, so the code comes at once.
         assert page.code
-        assert export_tables(site.store)["ratings"]["rating"].sort().to_list() == [1.0, 2.0, 3.0]
+        assert build_rating_tables(site.store)["ratings"]["rating"].sort().to_list() == [1.0, 2.0, 3.0]
 
 
 def test_a_context_is_shown_above_or_with_the_target_highlighted(tmp_path: Path) -> None:
@@ -682,9 +689,9 @@ def test_an_open_address_without_a_proxy_is_warned_about() -> None:
 
 
 def test_between_raters_sides_of_a_choice_are_exchanged_and_recorded(tmp_path: Path) -> None:
-    study: Study = make_study(tmp_path, "choice", more="[design]\nquota = 2\n")
+    study: RatingStudy = make_study(tmp_path, "choice", more="[design]\nquota = 2\n")
     with open_site(study) as site:
         send_raters(site.url, study, replace(Population(), raters=4))
-        ratings = export_tables(site.store)["ratings"]
+        ratings = build_rating_tables(site.store)["ratings"]
     flipped = ratings.group_by("list", "item").agg(pl.col("flipped").sum())
     assert Counter(flipped["flipped"].to_list()) == {1: 8}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from felicity.stimuli.extension import FORMS, Answer, Extension, Limits, Task
-from felicity.stimuli.review import Log, Queue, replay, verify_log
+from felicity.stimuli.extension import FORMS, Extension, ExtensionTask, Limits, ModelAnswer
+from felicity.stimuli.review import Log, Queue, replay_log, verify_log
 
 pytest.importorskip("felicity.web.site", reason="the frame of the sites is not here")
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -24,7 +24,7 @@ def extension(tmp_path: Path) -> Extension:
     made = Extension(tmp_path / "extended")
     form = FORMS["negation"]
     made.begin(
-        Task(
+        ExtensionTask(
             dataset="neg_136_simp",
             form=form.name,
             instruction=form.instruction,
@@ -36,7 +36,7 @@ def extension(tmp_path: Path) -> Extension:
         )
     )
     text = "".join(f"A thing{n} is a tool,\nA thing{n} is not a bird,\n" for n in range(PAIRS))
-    made.run(lambda *_: [Answer(text)], Limits(n=PAIRS))
+    made.run(lambda *_: [ModelAnswer(text)], Limits(n=PAIRS))
     return made
 
 
@@ -93,7 +93,7 @@ def test_twenty_pairs_are_reviewed_by_keyboard_with_undo(
     page.keyboard.press("e")
     page.fill("#second", "A thing19 is not a fish")
     press(page, "Enter")
-    state = replay(Log(extension.log.path).read())
+    state = replay_log(Log(extension.log.path).read())
     assert len(state.decisions) == 20
     assert len(state.accepted) == 16
     assert state.accepted[-1].second == "A thing19 is not a fish"
@@ -122,7 +122,7 @@ def test_a_pair_that_was_decided_meanwhile_is_said_and_left_alone(
     Queue(Log(extension.log.path)).decide(item, "reject", reviewer="bob", reason="other")
     press(page, "a")
     assert "bob has decided this pair already" in page.inner_text(".note")
-    assert replay(extension.log.read()).accepted == []
+    assert replay_log(extension.log.read()).accepted == []
 
 
 def test_without_the_key_nothing_is_shown_and_nothing_is_decided(address: str, extension: Extension) -> None:
@@ -133,7 +133,7 @@ def test_without_the_key_nothing_is_shown_and_nothing_is_decided(address: str, e
     assert httpx.post(f"{address}/decide", data=form).status_code == 403
     cookies = {"felicity_review_key": KEY, "felicity_reviewer": "eve"}
     assert httpx.post(f"{address}/decide", data=form | {"token": "x"}, cookies=cookies).status_code == 403
-    assert replay(extension.log.read()).decisions == {}
+    assert replay_log(extension.log.read()).decisions == {}
 
 
 def test_no_page_has_a_barrier_that_axe_knows_of(enter: Callable[[str], Any], address: str) -> None:

@@ -4,14 +4,12 @@ import io
 import os
 import sys
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from felicity.cli import cache, causality, data, measures, models, rate, stimuli, train
-from felicity.cli.acceptability import acceptability
-from felicity.cli.bias import bias
-from felicity.cli.cloze import cloze
 from felicity.cli.compare import compare
 from felicity.cli.context import context
 from felicity.cli.explore import explore
@@ -30,8 +28,6 @@ from felicity.cli.help import (
     list_in_sections,
 )
 from felicity.cli.judge import judge
-from felicity.cli.measures import count
-from felicity.cli.models import topics
 from felicity.cli.plot import plot
 from felicity.cli.plugins import add_commands
 from felicity.cli.power import power
@@ -45,6 +41,15 @@ from felicity.core.errors import BadInput, FelicityError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+# Options and commands (the words after `felicity`) that have another name now.
+RENAMED = {
+    "--anyway": "--force",
+    "--cut-by": "--length-tokenizer",
+    "count": "measures count",
+    "measures ls": "measures",
+    "models topics": "models info",
+    "syntaxgym": "data convert",
+}
 
 app = typer.Typer(
     name="felicity",
@@ -56,15 +61,14 @@ app = typer.Typer(
 )
 COMMANDS = {
     SCORE: (judge, surprisal, run, fill, generate),
-    STUDIES: (context, acceptability, cloze, bias, replay, reproduce),
+    STUDIES: (context, replay, reproduce),
     STATISTICS: (compare, fit, power, plot),
     RESULTS: (report, explore, export),
-    SETUP: (count,),
 }
 GROUPS = {
     STUDIES: {"causality": causality.app},
     PEOPLE: {"rate": rate.app},
-    STIMULI: {"data": data.app, "stimuli": stimuli.app, "syntaxgym": data.syntaxgym_app},
+    STIMULI: {"data": data.app, "stimuli": stimuli.app},
     SETUP: {"models": models.app, "measures": measures.app, "train": train.app, "cache": cache.app},
 }
 
@@ -99,8 +103,13 @@ for panel, commands in COMMANDS.items():
 for panel, groups in GROUPS.items():
     for name, group in groups.items():
         app.add_typer(group, name=name, rich_help_panel=panel)
-models.app.command()(topics)
 list_in_sections(app)
+
+
+def whole_program() -> Any:
+    """The program with every study and every command of other packages, for documentation."""
+    add_commands(app, ["--help"])
+    return get_command(app)
 
 
 def _forget_output() -> None:
@@ -121,6 +130,20 @@ def _check_environment() -> None:
         )
 
 
+def _refuse_old_names(arguments: list[str]) -> None:
+    """Name the new command or option to whoever uses the old one.
+
+    Raises BadInput.
+    """
+    words = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    for name in (" ".join(words[:length]) for length in (1, 2)):
+        if name in RENAMED:
+            raise BadInput(f"`felicity {name}` is now `felicity {RENAMED[name]}`.")
+    for name in (word.split("=")[0] for word in words if word.startswith("--")):
+        if name in RENAMED:
+            raise BadInput(f"The option {name} is now called {RENAMED[name]}.")
+
+
 def main() -> None:
     """Run the command line; errors that a user can fix are one sentence and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
@@ -130,6 +153,7 @@ def main() -> None:
     try:
         try:
             _check_environment()
+            _refuse_old_names(sys.argv[1:])
             add_commands(app, sys.argv[1:])
             app()
         finally:

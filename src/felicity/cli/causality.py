@@ -8,7 +8,7 @@ import typer
 
 from felicity.cli.model_options import LongRunOptions, PolicyOptions, takes_groups
 from felicity.cli.options import Json, ModelNames, Quiet
-from felicity.cli.run_folders import Anyway
+from felicity.cli.run_folders import Force
 from felicity.cli.terminal import out, print_json, print_rows, step_bar
 
 app = typer.Typer(
@@ -131,7 +131,7 @@ def sample(
         Path | None, typer.Option(help="Review folder with decisions about flagged continuations.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
-    anyway: Anyway = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Draw continuations for people to rate, and write a study folder for `felicity rate`.
@@ -154,7 +154,7 @@ def sample(
         write_study_folder,
     )
 
-    name, table = read_continuations(folder, model, check=not anyway)
+    name, table = read_continuations(folder, model, check=not force)
     drawn = draw_sample(
         table,
         SampleSize(verbs=verbs, bins=bins, pairs=pairs, lists=lists),
@@ -195,7 +195,7 @@ def report(
     model: Annotated[
         str | None, typer.Option("--model", "-m", help="Model whose continuations were rated, if several.")
     ] = None,
-    anyway: Anyway = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Analyse a study again, with ratings if given, and write its report.
@@ -209,7 +209,7 @@ def report(
     """
     from felicity.studies.causality import read_causality, write_causality_report
 
-    study = read_causality(folder, ratings=ratings, model=model, check=not anyway)
+    study = read_causality(folder, ratings=ratings, model=model, check=not force)
     page = write_causality_report(study, folder)
     notes = [*study.record.get("notes", []), *(study.ratings.notes if study.ratings else [])]
     _print_study(study.tables["agreement"].to_dicts(), notes, page, json=json)

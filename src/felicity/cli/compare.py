@@ -1,25 +1,14 @@
 """felicity compare: paired comparisons of models or measures on the same items."""
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from felicity.cli.options import Json, OverItems
 from felicity.cli.terminal import err, out, print_json, print_rows
-from felicity.core.contrasts import ACCURACY
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import polars as pl
-
-    from felicity.run import Answers
 
 NUMBERS = ("n", "suites", "difference", "95% interval", "p", "Holm", "BH", "least p")
-INTERVALS = "95% intervals"
-TIES = {"half": "count half", "wrong": "count as wrong", "drop": "are left out"}
 
 
 def compare(
@@ -61,15 +50,16 @@ def compare(
       felicity compare runs/blimp-gpt2 runs/blimp-smollm2 --by phenomenon --page compare.html
       felicity compare runs/a runs/b runs/c --test exact --items --json
     """
-    from felicity.run import read_answers
-    from felicity.stats import describe_comparison, describe_test
+    from felicity.api import compare as compare_runs
+    from felicity.report.charts import write_figure
+    from felicity.stats import describe_test
 
-    answers = read_answers(runs, measure=measure)
-    table = compare_answers(answers, by=by, ties=ties, test=test, items=items, seed=seed)
+    found = compare_runs(*runs, measure=measure, by=by, test=test, ties=ties, items=items, seed=seed)
+    answers = found.answers
     if figure:
-        _draw(table, answers, figure)
+        write_figure(found.figure(), figure)
     if page:
-        write_page({"Differences": table}, answers, ties, page)
+        found.report(page)
     if json:
         shared = {
             "measure": answers.measure,
@@ -77,104 +67,12 @@ def compare(
             "score": answers.headline.as_dict(),
             "policies": answers.policies,
         }
-        print_json([row | shared for row in table.to_dicts()])
+        print_json([row | shared for row in found.table.to_dicts()])
         return
-    out.print(describe_basis(answers, table, ties), soft_wrap=True, markup=False)
-    print_rows([_shown(row) for row in table.to_dicts()], right=NUMBERS)
-    out.print("\n" + " ".join(describe_test(table)), soft_wrap=True, markup=False)
+    out.print(found.basis, soft_wrap=True, markup=False)
+    print_rows(found.rows(), right=NUMBERS)
+    out.print("\n" + " ".join(describe_test(found.table)), soft_wrap=True, markup=False)
     if by is None:
-        words = describe_comparison(table, passed=answers.headline.passed)
-        out.print("\n" + words, soft_wrap=True, markup=False)
+        out.print("\n" + found.summary(), soft_wrap=True, markup=False)
     for name in answers.unchecked:
         err.print(f"{name} has no texts, so its items were paired by name only.", markup=False)
-
-
-def compare_answers(
-    answers: "Answers", *, by: str | None, ties: str, test: str, items: bool, seed: int
-) -> "pl.DataFrame":
-    """Every pair, over all items or within each group."""
-    from felicity.stats import compare_all, compare_groups
-
-    options: dict[str, Any] = {"cluster": "suite", "items": items, "ties": ties, "test": test, "seed": seed}
-    return (
-        compare_all(answers.frames, **options)
-        if by is None
-        else compare_groups(answers.frames, by=by, **options)
-    )
-
-
-def describe_basis(answers: "Answers", table: "pl.DataFrame", ties: str) -> str:
-    """What is compared, how ties count, and how the models were scored."""
-    what = f"Judged by {answers.measure}" if answers.measure else "Measures of one run"
-    tied = int(table["ties"].max() or 0)  # type: ignore[arg-type]
-    counted = f"{what}; ties {TIES[ties]}" + (f" (up to {tied:,} tied answers in a pair)." if tied else ".")
-    meaning = [] if answers.headline == ACCURACY else [answers.headline.describe()]
-    return " ".join([counted, *meaning, answers.policies])
-
-
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    group = {"group": row["group"]} if "group" in row else {}
-    return group | {
-        "first": f"{row['first']} {100 * row['accuracy_first']:.1f}",
-        "second": f"{row['second']} {100 * row['accuracy_second']:.1f}",
-        "n": row["n"],
-        "suites": row["clusters"],
-        "difference": f"{100 * row['difference']:+.1f}",
-        "95% interval": f"{100 * row['low']:+.1f} to {100 * row['high']:+.1f}",
-        "p": f"{row['p']:.4g}",
-        "Holm": f"{row['p_holm']:.4g}",
-        "BH": f"{row['p_bh']:.4g}",
-        "over": row["over"],
-        "least p": f"{row['least_p']:.2g}",
-    }
-
-
-def _chart(table: "pl.DataFrame", **setting: Any) -> Any:
-    from felicity.report.charts import Estimate, chart_estimates
-
-    rows = []
-    for row in table.to_dicts():
-        group = f"{row['group']}: " if "group" in row else ""
-        ends = (100 * row[key] for key in ("difference", "low", "high"))
-        rows.append(Estimate(f"{group}{row['first']} - {row['second']}", *ends))
-    return chart_estimates(rows, axis="points", **setting)
-
-
-def _title(answers: "Answers") -> str:
-    return f"Differences in {answers.headline.noun}"
-
-
-def _draw(table: "pl.DataFrame", answers: "Answers", figure: Path) -> None:
-    from felicity.report.charts import write_figure
-
-    write_figure(_chart(table, title=_title(answers), subtitle=INTERVALS), figure)
-
-
-def write_page(tables: "Mapping[str, pl.DataFrame]", answers: "Answers", ties: str, page: Path) -> None:
-    """Write comparisons as an HTML page, one section per table."""
-    from felicity.report import Extra, Figure, write_sections
-    from felicity.stats import describe_test
-
-    sections = []
-    for title, table in tables.items():
-        rows = [_shown(row) for row in table.to_dicts()]
-        name = title.lower().replace(" ", "-")
-        figure = Figure(
-            name=name,
-            title=_title(answers),
-            subtitle=INTERVALS,
-            label=f"{_title(answers)}, {INTERVALS}",
-            chart=partial(_chart, table),
-        )
-        section = Extra(
-            name=name,
-            title=title,
-            lede=describe_basis(answers, table, ties),
-            columns=tuple(key.capitalize() if key.islower() else key for key in rows[0]),
-            rows=tuple(tuple(str(cell) for cell in row.values()) for row in rows),
-            names=3 if "group" in rows[0] else 2,
-            figures=(figure,),
-            notes=tuple(describe_test(table)),
-        )
-        sections.append(section)
-    write_sections(sections, page, eyebrow="felicity compare", title="Paired comparisons")

@@ -81,7 +81,7 @@ def context(
             rich_help_panel=CONTEXTS,
         ),
     ] = None,
-    cut_by: Annotated[
+    length_tokenizer: Annotated[
         str | None,
         typer.Option(
             help="Model whose tokens are counted as lengths.  [default: the first -m]",
@@ -165,7 +165,7 @@ def context(
                 "from_suites": from_suite,
                 "perturbations": perturb,
                 "text": text,
-                "tokenizer": cut_by,
+                "tokenizer": length_tokenizer,
                 "sample": sample,
                 "seed": seed,
             }
@@ -174,7 +174,7 @@ def context(
         dataset=dataset,
         lengths=parse_lengths(grid[1]),
         unit=grid[0],
-        tokenizer=_choose_tokenizer(cut_by or opening.tokenizer or specs[0]),
+        tokenizer=_choose_tokenizer(length_tokenizer or opening.tokenizer or specs[0]),
         kinds=chosen,
         draws=1 if draws is None else draws,
         contexts_per_suite=contexts_per_suite,
@@ -240,7 +240,7 @@ def _choose_tokenizer(spec: str) -> str:
     if spec.startswith("openai:"):
         raise BadInput(
             f"Contexts are measured in tokens, and those of '{spec}' are known only to its server; give the "
-            "model's files, or another model, with --tokenizer or --cut-by."
+            "model's files, or another model, with --tokenizer or --length-tokenizer."
         )
     return spec
 

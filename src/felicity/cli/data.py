@@ -1,61 +1,17 @@
-"""felicity data: list, download, show and check datasets; felicity syntaxgym: convert old suites."""
+"""felicity data: list, download, show and check datasets, and convert old suites."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from felicity.cli.model_options import DataOptions, takes_groups
-from felicity.cli.options import Bad, Factors, From, Good, Json, Phenomenon, RuleName, Suite
+from felicity.cli.options import Bad, Factors, From, Good, Json, Language, Phenomenon, RuleName, Suite
 from felicity.cli.terminal import out, print_json, print_rows
 from felicity.core.contrasts import Headline
 
-syntaxgym_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Work with SyntaxGym's suites.")
-
-
-@syntaxgym_app.callback()
-def syntaxgym() -> None:
-    """Work with SyntaxGym's suites."""
-
-
-@syntaxgym_app.command()
-def convert(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A suite in the old CSV format.")],
-    prediction: Annotated[
-        list[str] | None, typer.Option(help="A formula; repeatable. The old format has none.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="JSON file to write.  [default: FILE.json]")
-    ] = None,
-    name: Annotated[str | None, typer.Option(help="The suite's name.  [default: the file's]")] = None,
-    metric: Annotated[
-        str, typer.Option(help="How a region's tokens are combined: sum, mean, median, range, max, min.")
-    ] = "sum",
-    json: Json = False,
-) -> None:
-    """Convert a suite from the old CSV format to JSON, which `felicity run` accepts.
-
-    The old format has one row per region: item_number, condition_name, region_number, region_name, content.
-
-    \b
-    Examples:
-      felicity syntaxgym convert number.csv --prediction "(6;%match%) < (6;%mismatch%)"
-      felicity run number.json
-    """
-    from felicity.core.files import replacing
-    from felicity.data import read_old_suite, write_suite
-
-    stem = file.name.split(".")[0]
-    suite = read_old_suite(file, name=name or stem, metric=metric, predictions=prediction or [])
-    target = output or file.with_name(f"{stem}.json")
-    with replacing(target) as part:
-        part.write_text(write_suite(suite), encoding="utf-8")
-    if json:
-        print_json({"suite": str(target), "items": len(suite.items), "regions": len(suite.regions)})
-    else:
-        out.print(f"{target}: {len(suite.items)} items, {len(suite.regions)} regions.", soft_wrap=True)
-
-
+DIRECTIONS = {"ltr": "from left to right", "rtl": "from right to left"}
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show datasets, and check your own.")
 Name = Annotated[
     str, typer.Argument(metavar="DATASET", help="A dataset's name, or a file of pairs or a suite.")
@@ -64,17 +20,20 @@ Known = Annotated[str, typer.Argument(metavar="NAME", help="A dataset's name (se
 
 
 @app.command("ls")
-def ls(json: Json = False) -> None:
-    """List the named datasets.
+def ls(language: Language = None, json: Json = False) -> None:
+    """List the named datasets and their languages.
 
     \b
     Examples:
       felicity data ls
+      felicity data ls --language German
     """
     from felicity.data import list_datasets
 
-    rows = list_datasets()
-    shown = [{"name": row["name"], "title": row["title"]} for row in rows]
+    rows = list_datasets(language)
+    shown = [
+        {"name": row["name"], "languages": ", ".join(row["languages"]), "title": row["title"]} for row in rows
+    ]
     print_json(rows) if json else print_rows(shown)
 
 
@@ -150,9 +109,10 @@ def show(
       felicity data show my_pairs.csv --good right --bad wrong
       felicity data show syntaxgym --json
     """
-    from felicity.data import describe_dataset, read_dataset
+    from felicity.data import ALL_LANGUAGES, describe_dataset, read_dataset
 
-    dataset = read_dataset(name, data.columns, rule=rule, folder=data.source)
+    columns = replace(data.columns, language=data.language or ALL_LANGUAGES)
+    dataset = read_dataset(name, columns, rule=rule, folder=data.source)
     described = describe_dataset(dataset, rows=rows)
     if json:
         print_json(described)
@@ -170,6 +130,9 @@ def _print_dataset(described: dict[str, Any]) -> None:
         f"Licence: {escape(described['licence'])}.",
         soft_wrap=True,
     )
+    for one in described["languages"]:
+        written = f"script {one['script']}, written {DIRECTIONS[one['direction']]}"
+        out.print(f"Language {one['tag']}: {one['name']}, {written}.", soft_wrap=True, markup=False)
     for rule, meaning in described["rules"].items():
         default = " (default)" if rule == described["rule"] else ""
         said = f": {meaning}" if meaning else ""
@@ -246,3 +209,41 @@ def check(
         out.print(f"{found.items:,} items in {found.rows:,} {found.counted}, nothing to fix.")
     if problems:
         raise typer.Exit(1)
+
+
+@app.command()
+def convert(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A suite in the old CSV format.")],
+    prediction: Annotated[
+        list[str] | None, typer.Option(help="A formula; repeatable. The old format has none.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="JSON file to write.  [default: FILE.json]")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The suite's name.  [default: the file's]")] = None,
+    metric: Annotated[
+        str, typer.Option(help="How a region's tokens are combined: sum, mean, median, range, max, min.")
+    ] = "sum",
+    json: Json = False,
+) -> None:
+    """Convert a suite of SyntaxGym from the old CSV format to JSON, which `felicity run` accepts.
+
+    The old format has one row per region: item_number, condition_name, region_number, region_name, content.
+
+    \b
+    Examples:
+      felicity data convert number.csv --prediction "(6;%match%) < (6;%mismatch%)"
+      felicity run number.json
+    """
+    from felicity.core.files import replacing
+    from felicity.data import read_old_suite, write_suite
+
+    stem = file.name.split(".")[0]
+    suite = read_old_suite(file, name=name or stem, metric=metric, predictions=prediction or [])
+    target = output or file.with_name(f"{stem}.json")
+    with replacing(target) as part:
+        part.write_text(write_suite(suite), encoding="utf-8")
+    if json:
+        print_json({"suite": str(target), "items": len(suite.items), "regions": len(suite.regions)})
+    else:
+        out.print(f"{target}: {len(suite.items)} items, {len(suite.regions)} regions.", soft_wrap=True)

@@ -8,13 +8,13 @@ import typer
 
 from felicity.cli.model_options import ModelOptions, PolicyOptions, takes_groups
 from felicity.cli.options import Quiet
-from felicity.cli.run_folders import Anyway
+from felicity.cli.run_folders import Force
 from felicity.cli.terminal import err, out
 from felicity.core.errors import BadInput, NotPossible
 
 if TYPE_CHECKING:
+    from felicity.explore import Collection
     from felicity.run import Model
-    from felicity.studies.explore import Collection
 
 DEFAULT = "smollm2"
 
@@ -22,7 +22,7 @@ DEFAULT = "smollm2"
 @takes_groups
 def explore(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Run folders, or folders of context studies.")
+        list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, of several runs, or of studies.")
     ],
     live: Annotated[
         bool, typer.Option("--live", help="Score sentences typed on the page, and show alternatives.")
@@ -42,7 +42,7 @@ def explore(
     *,
     scoring: PolicyOptions,
     opening: ModelOptions,
-    anyway: Anyway = False,
+    force: Force = False,
     quiet: Quiet = False,
 ) -> None:
     """Look at runs in the browser: items, tokens, models against each other, suites, curves.
@@ -63,9 +63,9 @@ def explore(
     if static and static.suffix.lower() not in (".html", ".htm"):
         raise BadInput(f"{static} does not end in .html; the file is a page for the browser.")
     _need_web()
-    from felicity.studies.explore import open_collections
+    from felicity.explore import open_collections
 
-    with open_collections(runs, check=not anyway) as collections:
+    with open_collections(runs, check=not force) as collections:
         if static:
             _write(collections, static, quiet=quiet)
             return

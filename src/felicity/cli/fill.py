@@ -37,9 +37,11 @@ def fill(
       felicity fill "A robin is a ___." -w bird -w tree -w woodpecker
       felicity fill "The ___ is an animal." -m bert-base-uncased -k 20 --json
     """
+    from felicity.api import fill as fill_frames
+
     settings = build_policy(None, bos=bos, casing=casing, fields=policy)
     lm = opening.open(model, settings, quiet=quiet or json, fields=policy)
-    table = lm.score_candidates(frames, word) if word else lm.fill(frames, k=k)
+    table = fill_frames(frames, lm, k=k, words=word or ())
     if json:
         print_json(table.to_dicts())
         return

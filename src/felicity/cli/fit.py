@@ -1,16 +1,12 @@
 """felicity fit: regressions and mixed models on a run or a table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from felicity.cli.options import Json
 from felicity.cli.terminal import err, out, print_json, print_rows
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 NUMBERS = ("estimate", "se", "df", "statistic", "p", "low", "high", "sd", "corr")
 
@@ -63,57 +59,37 @@ def fit(
       felicity fit "margin ~ phenomenon + (1|suite)" runs/starter-smollm2 --contrast phenomenon=sum
       felicity fit "margin ~ model * phenomenon + (1|item)" runs/blimp-gpt2 runs/blimp-smollm2
     """
-    from felicity.core.schemas import SIMULATED_NOTE, is_simulated
-    from felicity.stats import describe_fit, filter_rows, fit_model
-    from felicity.stats.mixed import describe_codings
+    from felicity.api import fit as fit_formula
+    from felicity.report.charts import write_figure
+    from felicity.stats import describe_codings
 
-    frame = filter_rows(read_sources(sources, formula, measure), where or [])
-    if is_simulated(frame):
-        err.print(SIMULATED_NOTE, soft_wrap=True, markup=False)
-    found = fit_model(
+    found = fit_formula(
         formula,
-        frame,
+        *sources,
         family=family,  # type: ignore[arg-type]
         link=link,
         ties=ties,  # type: ignore[arg-type]
-        reml=not ml,
+        ml=ml,
         contrasts=read_contrasts(contrast or []),
-        level=level,
+        measure=measure,
+        where=where or [],
         penalty=penalty,
+        level=level,
     )
-    told = found.as_dict()
+    if found.note:
+        err.print(found.note, soft_wrap=True, markup=False)
     if figure:
-        _draw(told, figure)
+        write_figure(found.figure(), figure)
+    values = found.as_dict()
     if json:
-        print_json(told)
+        print_json(values)
         return
-    key = describe_codings(told["codings"], told["references"])
-    for rows in (told["fixed"], told.get("thresholds"), told["random"], key):
+    key = describe_codings(values["codings"], values["references"])
+    for rows in (values["fixed"], values.get("thresholds"), values["random"], key):
         if rows:
             print_rows(_shown(rows), right=NUMBERS)
             out.print()
-    out.print(describe_fit(found, effects=False), soft_wrap=True, markup=False)
-
-
-def read_sources(paths: list[Path], formula: str, measure: str | None) -> "pl.DataFrame":
-    """The table of runs that the formula is about, or a table from a file.
-
-    Raises BadInput if a path does not exist or the formula names no response.
-    """
-    from felicity.core.errors import BadInput
-    from felicity.core.files import read_frame
-    from felicity.run import analysis_table
-
-    for path in paths:
-        if not path.exists():
-            raise BadInput(f"There is no run folder or table {path}; check the path.")
-    if all(path.is_dir() for path in paths):
-        if "~" not in formula:
-            raise BadInput(f"The formula '{formula}' must be 'response ~ predictors', with one '~'.")
-        return analysis_table(paths, formula.partition("~")[0].strip(), measure=measure)
-    if len(paths) > 1:
-        raise BadInput("Give one table, or several run folders.")
-    return read_frame(paths[0])
+    out.print(found.summary(), soft_wrap=True, markup=False)
 
 
 def read_contrasts(options: list[str]) -> dict[str, Any]:
@@ -137,14 +113,3 @@ def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _digits(value: Any) -> Any:
     return f"{value:.4g}" if isinstance(value, float) else value
-
-
-def _draw(told: dict[str, Any], figure: Path) -> None:
-    from felicity.core.errors import BadInput
-    from felicity.report.charts import Estimate, chart_estimates, write_figure
-
-    if not told["fixed"]:
-        raise BadInput("The model has no coefficients to draw; leave --figure out or add a predictor.")
-    rows = [Estimate(row["term"], row["estimate"], row["low"], row["high"]) for row in told["fixed"]]
-    level = f"{100 * told['level']:g}% intervals"
-    write_figure(chart_estimates(rows, title="Coefficients", subtitle=f"{told['formula']} · {level}"), figure)

@@ -41,9 +41,12 @@ def generate(
     """
     import sys
 
+    from felicity.api import generate as continue_texts
+
     lm = opening.open(model, build_policy(None, bos=bos, casing=casing), quiet=quiet or json)
-    table = lm.generate(
+    table = continue_texts(
         prompts,
+        lm,
         tokens=tokens,
         temperature=temperature,
         top_p=top_p,

@@ -10,11 +10,9 @@ from felicity.cli.terminal import err, out, print_json
 from felicity.core.regions import remove_bars
 
 if TYPE_CHECKING:
-    from felicity.core.engine import EngineInfo
-    from felicity.run import Model
+    from felicity.api import Verdict
 
 BAR_WIDTH = 32
-UNKNOWN = ("<unk>", "[UNK]", "<UNK>")
 VISIBLE = str.maketrans({"\n": "↵", "\t": "⇥", "\r": "␍"})
 
 
@@ -41,84 +39,34 @@ def judge(
       felicity judge "He left." "Him left." --context "Anna stayed." --json
       felicity judge "No cat ever purrs." "A cat ever purrs." -m gpt2 --compat minicons
     """
-    from felicity.core.units import to_bits
+    from felicity.api import judge as judge_pair
 
-    (good, bad), barred = remove_bars([good, bad])
-    if barred and not json:
+    if remove_bars([good, bad])[1] and not json:
         err.print("Bars between regions were taken out; `felicity surprisal --by region` scores regions.")
     lm = opening.open(model, scoring.build(), quiet=json, fields=scoring.policy)
-    rows, sums = _score(lm, [good, bad], context)
-    if abs(sums[0] - sums[1]) <= 2 * lm.info.noise and lm.exact is not lm:
-        lm = lm.exact
-        rows, sums = _score(lm, [good, bad], context)
-    # The same tokens are one sentence to the model, whatever their characters.
-    same = rows[0]["tokens"] == rows[1]["tokens"]
-    margin = 0.0 if same else sums[0] - sums[1]
-    verdict = "tie" if margin == 0 else "A" if margin > 0 else "B"
-    stable = abs(margin) > sum(_find_errors(lm, [good, bad], context, margin))
-    result = {
-        "verdict": verdict,
-        "margin_nats": margin,
-        "margin_bits": to_bits(margin),
-        "stable": stable,
-        "same_tokens": same,
-        "unknown": [find_unknown(row) for row in rows],
-        "model": lm.info.name,
-        "dtype": lm.info.dtype,
-        "policy": lm.info.policy,
-        "context": context,
-        "sentences": [row | {"lp": lp} for row, lp in zip(rows, sums, strict=True)],
-    }
+    result = judge_pair(good, bad, lm, context=context)
     if json:
-        print_json(result)
+        print_json(result.as_dict())
     else:
-        _print_result(result, lm.info, unit)
+        _print_result(result, unit)
 
 
-def _score(lm: "Model", texts: list[str], context: str | None) -> tuple[list[dict[str, Any]], list[float]]:
-    rows = lm.tokens(texts, context=context).to_dicts()
-    return rows, [sum(value for value in row["logprob"] if value is not None) for row in rows]
+def _print_result(result: "Verdict", unit: str) -> None:
+    from felicity.core.units import convert_nats
 
-
-def _find_errors(lm: "Model", texts: list[str], context: str | None, margin: float) -> list[float]:
-    """The possible numerical error of each sum; measured if the margin is close."""
-    from felicity.run import build_prompts
-
-    bound = lm.possible_error
-    if abs(margin) > 2 * bound:
-        return [bound, bound]
-    return list(lm.measure_errors(build_prompts(texts, context)).values()) or [bound, bound]
-
-
-def find_unknown(row: dict[str, Any]) -> list[str]:
-    """The words for which the tokenizer has no token."""
-    pieces = zip(row["tokens"], row["start"], row["end"], strict=True)
-    return [row["text"][start:end] for token, start, end in pieces if token in UNKNOWN and end > start]
-
-
-def _print_result(result: dict[str, Any], info: "EngineInfo", unit: str) -> None:
-    from felicity.core.units import convert
-
-    scored = [value for row in result["sentences"] for value in row["logprob"] if value is not None]
+    scored = [value for row in result.sentences for value in row["logprob"] if value is not None]
     worst = min(scored, default=0.0)
-    for label, row in zip("AB", result["sentences"], strict=True):
-        out.print(f"\n[bold]{label}[/]  lp {convert(row['lp'], unit):.3f} {unit}")
+    for label, row in zip("AB", result.sentences, strict=True):
+        out.print(f"\n[bold]{label}[/]  lp {convert_nats(row['lp'], unit):.3f} {unit}")
         _print_bars(row, worst, unit)
-    verdict = result["verdict"]
-    margin = f"margin {convert(result['margin_nats'], unit):+.3f} {unit}"
-    if verdict == "tie":
-        say = f"The two are equally acceptable to {info.name}"
-    elif result["stable"]:
-        say = f"[bold]{verdict}[/] is more acceptable to {info.name}"
-    else:
-        say = f"The two do not differ by more than numerical noise to {info.name}"
-    out.print(f"\n{say}: {margin}.", soft_wrap=True)
-    if result["same_tokens"]:
+    margin = f"margin {convert_nats(result.margin_nats, unit):+.3f} {unit}"
+    out.print(f"\n{result.summary()}: {margin}.", soft_wrap=True, markup=False)
+    if result.same_tokens:
         out.print("Both sentences are the same tokens to this model.")
-    unknown = sorted({word for words in result["unknown"] for word in words})
+    unknown = sorted({word for words in result.unknown for word in words})
     if unknown:
         out.print(f"Words that the model does not know: {', '.join(unknown)}.", soft_wrap=True, markup=False)
-    if any(value is None for row in result["sentences"] for value in row["logprob"]):
+    if any(value is None for row in result.sentences for value in row["logprob"]):
         out.print(
             "A first token with nothing before it is left out of the sum (add a begin token with --bos)."
         )
@@ -128,7 +76,8 @@ def _print_bars(row: dict[str, Any], worst: float, unit: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from felicity.core.units import convert, to_bits
+    from felicity.api import UNKNOWN
+    from felicity.core.units import convert_nats, to_bits
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(justify="right", style="bold")
@@ -144,5 +93,7 @@ def _print_bars(row: dict[str, Any], worst: float, unit: str) -> None:
         cells = round(BAR_WIDTH * value / worst) if worst else 0
         bits = to_bits(-value)
         colour = "red" if bits > 10 else "yellow" if bits > 5 else "green"
-        table.add_row(escape(piece), f"{convert(-value, unit):.2f} {unit}", f"[{colour}]{'█' * cells}[/]")
+        table.add_row(
+            escape(piece), f"{convert_nats(-value, unit):.2f} {unit}", f"[{colour}]{'█' * cells}[/]"
+        )
     out.print(table)

@@ -1,4 +1,4 @@
-"""felicity measures: list the measures; felicity count: the unigram table for NormLP and SLOR."""
+"""felicity measures: list the measures, and count the unigrams that NormLP and SLOR need."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,36 +8,27 @@ import typer
 from felicity.cli.options import Json, ModelName, Quiet
 from felicity.cli.terminal import out, print_json, print_rows, progress_bar, step_bar
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List the acceptability measures.")
+app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 
 
 @app.callback()
-def measures() -> None:
-    """List the acceptability measures."""
-
-
-@app.command("ls")
-def ls(json: Json = False) -> None:
-    """List the measures, with what each controls for.
+def measures(context: typer.Context, json: Json = False) -> None:
+    """List the acceptability measures, or count the words that some of them need.
 
     \b
     Examples:
-      felicity measures ls
+      felicity measures
+      felicity measures count corpus.txt -o counts.tsv
     """
-    from felicity.core.registry import BrokenPlugin
-    from felicity.measures import MEASURES
+    if context.invoked_subcommand:
+        return
+    from felicity.api import measures as list_measures
 
-    rows = []
-    for name in MEASURES:
-        try:
-            measure = MEASURES[name]
-            needs, meaning = "--unigram" if measure.unigram else "", measure.meaning
-        except BrokenPlugin as error:
-            needs, meaning = "", str(error)
-        rows.append({"name": name, "needs": needs, "meaning": meaning})
+    rows = list_measures().to_dicts()
     print_json(rows) if json else print_rows(rows)
 
 
+@app.command()
 def count(
     corpus: Annotated[
         Path, typer.Argument(metavar="CORPUS", help="A text file, plain or .gz, one text per line.")
@@ -53,17 +44,17 @@ def count(
 
     \b
     Examples:
-      felicity count corpus.txt -m smollm2 -o counts.tsv
+      felicity measures count corpus.txt -m smollm2 -o counts.tsv
       felicity run starter --measure slor --unigram counts.tsv
     """
     from felicity.engines import open_tokenizer
-    from felicity.engines.tokenizing import count_tokens, read_lines
+    from felicity.engines.tokenizing import count_pieces, read_lines
     from felicity.measures import write_unigram
 
     with step_bar(quiet=quiet or json) as steps:
         tokenizer = open_tokenizer(model, progress=steps)
     with progress_bar(f"counting {corpus.name}", quiet=quiet or json) as progress:
-        counts = count_tokens(tokenizer, read_lines(corpus, progress=progress))
+        counts = count_pieces(tokenizer, read_lines(corpus, progress=progress))
     write_unigram(counts, output)
     if json:
         print_json({"table": str(output), "types": len(counts), "tokens": sum(counts.values())})

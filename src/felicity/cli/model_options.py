@@ -21,15 +21,21 @@ from felicity.cli.options import (
     From,
     Good,
     Join,
+    Language,
     NoCache,
     Overflow,
     Patience,
     Phenomenon,
     PolicyFields,
     PricePerMillion,
+    PriorContexts,
+    PriorPower,
+    PriorTexts,
+    Ratings,
     RayAddress,
     RequestsPerMinute,
     Revision,
+    SllnExponent,
     Suite,
     Timeout,
     Tokenizer,
@@ -47,10 +53,11 @@ if TYPE_CHECKING:
     from felicity.core.policy import Policy
     from felicity.data import Columns
     from felicity.engines.served import CostEstimate
-    from felicity.run import Model, Workers
+    from felicity.run import MeasureSettings, Model, Workers
 
 
 DATA, POLICY = "Columns and parts of the data", "Scoring policy"
+MEASURES = "Single measures"
 COMPUTE, SERVER = "Computing", "Served models"
 # Limits on the requests to a server, and its price.
 RATES = ("timeout", "patience", "requests_per_minute", "tokens_per_minute", "price_per_million")
@@ -67,19 +74,29 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
         group = parameter.annotation
         if isinstance(group, type) and is_dataclass(group):
             groups[parameter.name] = group
-            shown += [_show(field, getattr(group, "panels", {})) for field in fields(group)]
+            shown += expand_group(group)
         else:
             shown.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
     @wraps(command)
     def run(**given: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            given[name] = take_group(group, given)
         command(**given)
 
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
     return run
+
+
+def expand_group(group: Any) -> list[inspect.Parameter]:
+    """The fields of an option group as parameters."""
+    return [_show(field, getattr(group, "panels", {})) for field in fields(group)]
+
+
+def take_group(group: Any, given: dict[str, Any]) -> Any:
+    """An option group out of the values given, which lose them."""
+    return group(**{field.name: given.pop(field.name) for field in fields(group)})
 
 
 def _show(field: Any, panels: Mapping[str, str]) -> inspect.Parameter:
@@ -100,7 +117,9 @@ def _show(field: Any, panels: Mapping[str, str]) -> inspect.Parameter:
 class DataOptions:
     """Which part of a dataset, or which columns of a file."""
 
-    panels: ClassVar = dict.fromkeys(("source", "good", "bad", "suite", "phenomenon", "factor"), DATA)
+    panels: ClassVar = dict.fromkeys(
+        ("source", "good", "bad", "suite", "phenomenon", "factor", "language"), DATA
+    )
 
     source: From = None
     good: Good = "good"
@@ -108,6 +127,7 @@ class DataOptions:
     suite: Suite = None
     phenomenon: Phenomenon = None
     factor: Factors = None
+    language: Language = None
 
     @property
     def columns(self) -> "Columns":
@@ -120,6 +140,34 @@ class DataOptions:
             suite=self.suite,
             phenomenon=self.phenomenon,
             factors=tuple(self.factor or ()),
+            language=self.language,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions:
+    """What single measures are computed with."""
+
+    panels: ClassVar = dict.fromkeys(
+        ("prior_texts", "prior_contexts", "prior_power", "slln_exponent", "ratings"), MEASURES
+    )
+
+    prior_texts: PriorTexts = None
+    prior_contexts: PriorContexts = 128
+    prior_power: PriorPower = 2.0
+    slln_exponent: SllnExponent = 0.5
+    ratings: Ratings = None
+
+    def build(self) -> "MeasureSettings":
+        """The settings of the measures."""
+        from felicity.run import MeasureSettings
+
+        return MeasureSettings(
+            prior_texts=self.prior_texts,
+            prior_contexts=self.prior_contexts,
+            prior_power=self.prior_power,
+            slln_exponent=self.slln_exponent,
+            ratings=self.ratings,
         )
 
 
@@ -186,7 +234,7 @@ class ModelOptions:
                 progress=steps,
                 cache=self._cached(),
             )
-        refuse_unused(lm.info, fields)
+        refuse_unused([lm.info], fields)
         if lm.info.notes.get("begin_gains") and not quiet:
             err.print(f"Begin token: {lm.info.notes['begin_token']}.", markup=False, soft_wrap=True)
         if lm.dtype and lm.dtype.slow:

@@ -10,33 +10,6 @@ from felicity.cli.options import Json, Quiet, Tokenizer, Url, build_serving, ref
 from felicity.cli.terminal import out, print_json, print_rows, step_bar
 from felicity.core.errors import BadInput
 
-
-def topics(
-    folder: Annotated[Path, typer.Argument(metavar="MODEL", help="A folder of `felicity train tdlm`.")],
-    k: Annotated[int, typer.Option("--words", "-k", help="Words to show per topic.")] = 10,
-    json: Json = False,
-) -> None:
-    """Print the topics of a TDLM, each as its most probable words.
-
-    \b
-    Examples:
-      felicity models topics models/tdlm -k 20
-    """
-    from felicity.engines.trained import list_topics
-
-    found = list_topics(folder, k=k)
-    if json:
-        print_json([[{"word": word, "probability": p} for word, p in words] for words in found])
-        return
-    print_rows(
-        [
-            {"topic": place + 1, "words": " ".join(word for word, _ in words)}
-            for place, words in enumerate(found)
-        ],
-        right=("topic",),
-    )
-
-
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, download and describe models.")
 Name = Annotated[
     str, typer.Argument(metavar="MODEL", help="smollm2, a folder, a hub name, a .gguf file, openai:NAME.")
@@ -51,18 +24,9 @@ def ls(json: Json = False) -> None:
     Examples:
       felicity models ls
     """
-    from felicity.engines.sources import list_models
+    from felicity.api import models as list_models
 
-    rows = [
-        {
-            "name": entry.spec,
-            "origin": entry.origin,
-            "source": entry.source,
-            "megabytes": round(entry.size / 1e6),
-            "folder": str(entry.folder) if entry.folder else None,
-        }
-        for entry in list_models()
-    ]
+    rows = list_models().to_dicts()
     if json:
         print_json(rows)
     else:
@@ -119,6 +83,7 @@ def verify(json: Json = False) -> None:
 @takes_groups
 def info(
     name: Name,
+    words: Annotated[int, typer.Option("--words", "-k", min=1, help="Words per topic of a TDLM.")] = 10,
     *,
     scoring: PolicyOptions,
     url: Url = None,
@@ -128,21 +93,27 @@ def info(
 ) -> None:
     """Describe a model: family, parameters, window, abilities, and the resolved scoring policy.
 
+    Of a TDLM the topics are shown too, each by its most probable words.
+
     \b
     Examples:
       felicity models info smollm2
       felicity models info gpt2 --compat minicons --json
       felicity models info openai:my-model --url http://localhost:8000/v1
+      felicity models info models/tdlm --words 20
     """
     from felicity.engines import open_engine
+    from felicity.engines.trained import list_topics
 
     with step_bar(quiet=quiet or json) as progress:
         serving = build_serving(url=url, tokenizer=tokenizer)
         described = open_engine(name, policy=scoring.build(), serving=serving, progress=progress).info
-    refuse_unused(described, scoring.policy)
+    refuse_unused([described], scoring.policy)
     told = described.as_dict()
+    topics = list_topics(Path(name), k=words) if described.family == "tdlm" else []
     if json:
-        print_json(told)
+        pairs = [[{"word": word, "probability": p} for word, p in topic] for topic in topics]
+        print_json(told | ({"topics": pairs} if topics else {}))
         return
     rows = [(key, value) for key, value in told.items() if key not in ("policy", "notes", "can")]
     # A server reports neither its model's number of parameters nor its vocabulary.
@@ -154,4 +125,5 @@ def info(
     rows += [("can", ", ".join(told["can"]))]
     if begin := told["notes"].get("begin_token"):
         rows += [("begin token", begin)]
+    rows += [(f"topic {n}", " ".join(word for word, _ in topic)) for n, topic in enumerate(topics, 1)]
     print_rows([{"field": key, "value": value} for key, value in rows])

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +33,23 @@ OverItems = Annotated[
     typer.Option(
         "--items/--suites",
         help="Intervals (and p) over items, or over suites: about further items of these suites, or suites.",
+    ),
+]
+PriorTexts = Annotated[
+    Path | None,
+    typer.Option(
+        help="Text file whose sentences are word_pmi's neutral contexts.  [default: built-in prose]"
+    ),
+]
+PriorContexts = Annotated[int, typer.Option(min=2, help="Number of neutral contexts of word_pmi.")]
+PriorPower = Annotated[
+    float, typer.Option(help="Power of word_pmi's mean over neutral contexts; 1 is the arithmetic mean.")
+]
+SllnExponent = Annotated[float, typer.Option(help="Exponent of slln_lp, between 0 and 1.")]
+Ratings = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATASET", help="Rated sentences, other than those of the run, that morcela is fitted to."
     ),
 ]
 Unit = Annotated[str, typer.Option(help="Print nats or bits.")]
@@ -119,6 +137,13 @@ Suite = Annotated[
 Phenomenon = Annotated[
     str | None, typer.Option(help="In a file: column of phenomena. In a dataset: only this phenomenon.")
 ]
+Language = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LANGUAGE",
+        help="Only this language, by tag (de), code (deu) or name (German); `all` for every one.",
+    ),
+]
 Factors = Annotated[
     list[str] | None,
     typer.Option("--factor", help="In a file: a column that names the condition, with others; repeatable."),
@@ -163,8 +188,8 @@ def build_policy(
     return start.replace(**changes)
 
 
-def refuse_unused(info: "EngineInfo", fields: list[str] | None) -> None:
-    """Refuse policy fields that this model does not use.
+def refuse_unused(infos: "Sequence[EngineInfo]", fields: list[str] | None) -> None:
+    """Refuse policy fields that none of these models uses.
 
     Raises NotPossible.
     """
@@ -172,10 +197,14 @@ def refuse_unused(info: "EngineInfo", fields: list[str] | None) -> None:
 
     for text in fields or ():
         name, _, value = text.partition("=")
-        if value != "auto" and info.policy[name] == "auto":
-            raise NotPossible(
-                f"'{info.name}' is of the family {info.family}, which does not use --policy {name}; omit it."
+        if value != "auto" and all(info.policy[name] == "auto" for info in infos):
+            first, *others = infos
+            who = (
+                f"None of the models uses --policy {name}"
+                if others
+                else f"'{first.name}' is of the family {first.family}, which does not use --policy {name}"
             )
+            raise NotPossible(f"{who}; omit it.")
 
 
 def build_serving(**given: Any) -> "Serving | None":

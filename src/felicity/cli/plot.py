@@ -1,15 +1,12 @@
 """felicity plot: means with intervals from your own table, by region and by factor."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from felicity.cli.options import Json
-from felicity.cli.terminal import out, print_json, print_rows
-
-if TYPE_CHECKING:
-    import polars as pl
+from felicity.cli.terminal import format_numbers, out, print_json, print_rows
 
 
 def plot(
@@ -39,53 +36,22 @@ def plot(
       felicity plot regions.csv --by ambiguity --by comma -o regions.svg
       felicity plot regions.csv --x comma --by ambiguity --where place=3 -o interaction.svg
     """
-    from felicity.core.files import read_frame
-    from felicity.report.charts import SLIDE, Point, chart_lines, write_figure
-    from felicity.stats import average_cells, filter_rows, measure_interaction
+    from felicity.api import means
+    from felicity.report.charts import write_figure
 
-    frame = filter_rows(read_frame(table), where or [])
-    means = average_cells(frame, y=y, x=x, by=by or [])
-    labels = means["x"].unique(maintain_order=True).to_list()
-    points = [
-        Point(row["series"], labels.index(row["x"]), row["mean"], row["low"], row["high"])
-        for row in means.iter_rows(named=True)
-    ]
-    spec = chart_lines(
-        points,
-        canvas=SLIDE,
-        x_title=x,
-        y_title=y,
-        labels=labels,
-        title=f"Mean {y}",
-        subtitle="95% intervals",
-    )
-    write_figure(spec, output)
-    crossed = measure_interaction(frame, y=y, x=x, by=by[0], unit=item) if by and len(by) == 1 else None
+    found = means(table, y=y, x=x, by=by or [], where=where or [], item=item)
+    write_figure(found.figure(), output)
     if json:
-        print_json({"means": means.to_dicts(), "interaction": crossed})
+        print_json({"means": found.table.to_dicts(), "interaction": found.interaction})
         return
-    _print(means, output)
-    if crossed:
-        size = "" if crossed["d"] is None else f", d = {crossed['d']:.2f}"
-        out.print(
-            f"Interaction over {crossed['n']} items: {crossed['estimate']:.3f}, 95% interval "
-            f"{crossed['low']:.3f} to {crossed['high']:.3f}{size}; {crossed['contrast']}.",
-            soft_wrap=True,
-            markup=False,
-        )
-    elif by and len(by) == 1 and item not in frame.columns:
+    print_rows(format_numbers(found.table), right=("n", "mean", "low", "high"))
+    out.print(f"\nFigure: {output}", soft_wrap=True, markup=False)
+    if found.interaction:
+        out.print(found.summary(), soft_wrap=True, markup=False)
+    elif by and len(by) == 1 and not found.has_items:
         out.print(
             f"No interaction is printed, since the table has no column '{item}'; name that of the items with "
             "--item.",
             soft_wrap=True,
             markup=False,
         )
-
-
-def _print(means: "pl.DataFrame", output: Path) -> None:
-    rows = [
-        {name: f"{value:.3f}" if isinstance(value, float) else value for name, value in row.items()}
-        for row in means.to_dicts()
-    ]
-    print_rows(rows, right=("n", "mean", "low", "high"))
-    out.print(f"\nFigure: {output}", soft_wrap=True, markup=False)

@@ -1,4 +1,4 @@
-"""Commands and studies of outside packages, added to `felicity` when they are needed."""
+"""Studies, and commands of outside packages, added to `felicity` when they are needed."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -7,6 +7,7 @@ import typer
 
 from felicity.cli.help import STUDIES as STUDIES_PANEL
 from felicity.cli.help import list_in_sections
+from felicity.cli.study_commands import build_command
 from felicity.core.registry import BrokenPlugin, Registry
 
 Command = Callable[..., Any] | typer.Typer
@@ -23,25 +24,27 @@ def as_command(given: object) -> Command:
 
 
 COMMANDS: Registry[Command] = Registry("command", accept=as_command)
-# A study is a command that plans requests and hands them to the pipeline; `--help` lists it as one.
-STUDIES: Registry[Command] = Registry("study", accept=as_command)
-PANELS = {"command": "Commands of other packages", "study": STUDIES_PANEL}
+OUTSIDE = "Commands of other packages"
 
 
 def add_commands(app: typer.Typer, arguments: Sequence[str]) -> None:
-    """Add to `app` what the arguments ask for.
+    """Add to `app` what the arguments ask for: a study, or a command of another package.
 
-    If they name one of felicity's own commands, no package is loaded; if they name another package's, only
-    that package is loaded; `--help` loads all of them.
+    If they name another command of felicity's own, nothing is loaded; if they name another package's, only
+    that package is; `--help` loads all of them.
     """
     own = _names(app)
     asked = next((text for text in arguments if not text.startswith("-")), None)
     if asked in own:
         return
-    for registry in (COMMANDS, STUDIES):
-        for name in registry:
-            if name not in own and asked in (None, name):
-                _add(app, registry, name)
+    from felicity.studies import STUDIES
+
+    for name in COMMANDS:
+        if name not in own and asked in (None, name):
+            _add(app, name, COMMANDS, OUTSIDE, lambda command: command)
+    for name in STUDIES:
+        if name not in own and asked in (None, name):
+            _add(app, name, STUDIES, STUDIES_PANEL, build_command)
     list_in_sections(app)
 
 
@@ -52,10 +55,11 @@ def _names(app: typer.Typer) -> set[str]:
     return commands | {str(group.name) for group in app.registered_groups}
 
 
-def _add(app: typer.Typer, registry: Registry[Command], name: str) -> None:
-    panel = PANELS[registry.kind]
+def _add(
+    app: typer.Typer, name: str, registry: Registry[Any], panel: str, build: Callable[[Any], Command]
+) -> None:
     try:
-        command = registry[name]
+        command = build(registry[name])
     except BrokenPlugin as error:
         _add_broken(app, name, error, panel)
         return

@@ -58,8 +58,8 @@ def new(
       felicity rate new my-study --from my_sentences.csv --points 5 --title "How sentences sound" --minutes 10
     """
     need_web()
+    from felicity.api.ratings import start_study
     from felicity.humans import build_lists
-    from felicity.studies.ratings import start_study
 
     made = start_study(
         study,
@@ -192,7 +192,7 @@ def _serve(
     if workers > 1 and store.database.sqlite:
         raise NotPossible("SQLite has one writer; use --workers with a PostgreSQL --database.")
     from felicity.humans import PlatformIds, Store, load_keys
-    from felicity.web import AddressLimit, RatingOptions, create_rating_site, find_port, serve, warn_about
+    from felicity.web import AddressLimit, RatingOptions, create_rating_site, find_port, serve_app, warn_about
 
     _check_platform(store)
     port = port or find_port()
@@ -235,7 +235,7 @@ def _serve(
         if started is not None:
             started(url)
 
-    serve(make, host=host, port=port, proxy=proxy, workers=workers, started=announce)
+    serve_app(make, host=host, port=port, proxy=proxy, workers=workers, started=announce)
 
 
 app.command()(simulate)
@@ -309,9 +309,9 @@ def export(
       felicity rate export my-study -o ratings/ --payment to-pay.csv
     """
     store = open_store(study, database)
+    from felicity.api.ratings import write_ratings_report
     from felicity.core.files import escape_formulas, replacing
     from felicity.humans import PlatformIds, load_keys, payment_list, suggest_fit, write_export
-    from felicity.studies.ratings import write_ratings_report
 
     tables = write_export(store, output, tests=tests, unfinished=unfinished, raw=raw)
     page = write_ratings_report(store.study, tables, output)
@@ -360,10 +360,10 @@ def reopen(
       felicity rate reopen my-study --below .4 --dry-run
     """
     store = open_store(study, database)
-    from felicity.humans import export_tables
-    from felicity.studies.ratings import choose_raters
+    from felicity.api.ratings import choose_raters
+    from felicity.humans import build_rating_tables
 
-    ratings = export_tables(store, unfinished=True)["ratings"]
+    ratings = build_rating_tables(store, unfinished=True)["ratings"]
     done = ratings.filter(ratings["state"].is_in(["finished", "set_aside"]))
     chosen = choose_raters(done, quota=store.study.design.quota, below=below)
     kept = dict(chosen.select("rater", "kept").iter_rows())

@@ -28,9 +28,9 @@ def open_store(folder: Path, database: str | None) -> "Store":
     Raises FelicityError if the study or the database cannot be read.
     """
     need_web()
-    from felicity.humans import Store, read_study
+    from felicity.humans import Store, read_rating_study
 
-    return Store(read_study(folder), database)
+    return Store(read_rating_study(folder), database)
 
 
 def _check_id(given: str) -> str:
@@ -131,14 +131,14 @@ def withdraw(
     if (platform_id is None) == (rater is None):
         raise NotPossible("Nothing was deleted; say whose answers with --platform-id or --rater.")
     store = open_store(study, database)
-    from felicity.humans import Refused, hash_platform_id, load_keys
+    from felicity.humans import RaterRefused, hash_platform_id, load_keys
 
     _check_id(platform_id or rater or "")
     try:
         if platform_id is not None:
             rater = store.find_rater(hash_platform_id(load_keys(store.study.folder), platform_id))
         store.withdraw(rater or "")
-    except Refused as error:
+    except RaterRefused as error:
         raise BadInput(
             f"No rater of {study} came with this id; `felicity rate status {study} --json` lists random ids."
         ) from error
@@ -169,9 +169,9 @@ def links(
     import polars as pl
 
     from felicity.core.files import replacing
-    from felicity.humans import load_keys, read_ids, read_study, sign_platform_id
+    from felicity.humans import load_keys, read_ids, read_rating_study, sign_platform_id
 
-    checked = read_study(study)
+    checked = read_rating_study(study)
     if not checked.platform.signed:
         raise NotPossible(f"Links of {study} need no signature; set `signed = true` under [platform] first.")
     if urlsplit(url).scheme not in ("https", "http") or not url.isprintable():

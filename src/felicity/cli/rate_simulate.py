@@ -10,7 +10,7 @@ from felicity.cli.terminal import out, print_json, progress_bar
 from felicity.core.errors import NotPossible
 
 if TYPE_CHECKING:
-    from felicity.humans import Population, Study
+    from felicity.humans import Population, RatingStudy
 
 # A folder with this file may be overwritten by the next simulation.
 SIMULATION_MARK = ".simulation"
@@ -66,9 +66,9 @@ def simulate(
       felicity rate simulate my-study --effect .5 --clickers .1 --analyse --repeats 200
     """
     need_web()
-    from felicity.humans import Population, read_study
+    from felicity.humans import Population, read_rating_study
 
-    checked = read_study(study)
+    checked = read_rating_study(study)
     population = Population(
         raters=raters or 0,
         effect=effect,
@@ -97,11 +97,12 @@ def simulate(
         out.print(f"{told['power']['sentence']}.", soft_wrap=True, markup=False)
 
 
-def _simulate(study: "Study", population: "Population", folder: Path, *, quiet: bool) -> dict[str, Any]:
+def _simulate(study: "RatingStudy", population: "Population", folder: Path, *, quiet: bool) -> dict[str, Any]:
     import shutil
     import time
     from dataclasses import replace
 
+    from felicity.api.ratings import write_ratings_report
     from felicity.core.files import disk_errors
     from felicity.humans import (
         PlatformIds,
@@ -112,7 +113,6 @@ def _simulate(study: "Study", population: "Population", folder: Path, *, quiet: 
         sqlite_url,
         write_export,
     )
-    from felicity.studies.ratings import write_ratings_report
     from felicity.web import RatingOptions, create_rating_site, running
 
     if folder.exists() and any(folder.iterdir()) and not (folder / SIMULATION_MARK).exists():
@@ -139,7 +139,7 @@ def _simulate(study: "Study", population: "Population", folder: Path, *, quiet: 
             if population.raters:
                 wave = min(wave, population.raters - len(visits))
             numbers = range(len(visits), len(visits) + wave)
-            visits += send_raters(url, study, replace(population, raters=wave), numbers=numbers, told=bar)
+            visits += send_raters(url, study, replace(population, raters=wave), numbers=numbers, progress=bar)
             # Whoever left is away for longer than the lease before the next wave comes.
             ahead += 61 * study.lease_minutes
         tables = write_export(store, folder)
@@ -155,13 +155,13 @@ def _simulate(study: "Study", population: "Population", folder: Path, *, quiet: 
     }
 
 
-def _analyse(study: "Study", population: "Population", repeats: int) -> dict[str, Any]:
+def _analyse(study: "RatingStudy", population: "Population", repeats: int) -> dict[str, Any]:
     from dataclasses import replace
 
+    from felicity.api.ratings import describe_rating_power, simulate_power_of_study
     from felicity.humans import build_lists
-    from felicity.studies.ratings import describe_power, simulate_power_of_study
 
     places = study.design.quota * len(build_lists(study))
     wanted = replace(population, raters=min(population.raters or places, places))
     found = simulate_power_of_study(study, wanted, repeats=repeats)
-    return {"power": float(found["significant"].mean()), "sentence": describe_power(found)}  # type: ignore[arg-type]
+    return {"power": float(found["significant"].mean()), "sentence": describe_rating_power(found)}  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ def replay(
     ] = "good",
     leave_out: Annotated[list[str] | None, typer.Option(help="A suite to leave out; repeatable.")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Run folder.  [default: runs/SOURCE-replayed]")
+        Path | None, typer.Option("--output", "-o", help="Run folder.  [default: runs/SOURCE-replay]")
     ] = None,
     report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
     json: Json = False,
@@ -32,8 +32,9 @@ def replay(
     value (scores, higher is better; also measure, suite, phenomenon), with item, condition, region and
     value (surprisals in bits of a suite's regions), with suite, item and correct (the results of
     SyntaxGym), or with UID and accuracies (BLiMP's summaries); or a file or folder of cloze predictions
-    (one list of words per line), which are read as published and corrected. If there are several models,
-    each is a measure of the run.
+    (one list of words per line), which are read as published and corrected; or stored outputs: a table of
+    Gulordava et al. (.tab), a folder of Zorro's results, or BabyLM's predictions.json or report, whose ties
+    are counted as their programs do and half. If there are several models, each is a measure of the run.
 
     \b
     Examples:
@@ -41,14 +42,15 @@ def replay(
       felicity replay syntaxgym_results_gpt-2-pretrained_.csv.gz --leave-out nn-nv-rpl
       felicity replay models_summary.jsonl -o runs/blimp-published
       felicity replay predictions/ROLE-1500 --json
+      felicity replay evaluation_output/Italian/best_model.tab.gz
+      felicity replay results/opt-1024/entity_tracking/predictions.json
     """
-    from felicity.run import report_run
-    from felicity.studies.replay import leave_out as drop
-    from felicity.studies.replay import replay_file, write_replay
+    from felicity.papers.replay import leave_out as drop
+    from felicity.papers.replay import replay_file, write_replay
+    from felicity.run import default_folder, report_run
 
     replayed = drop(replay_file(source, dataset=dataset, good=good), leave_out or [])
-    name = source.resolve().name.split(".")[0]
-    folder = output or Path("runs") / f"{name}-replayed"
+    folder = output or default_folder(source, "replay")
     done = write_replay(replayed, source, folder)
     page = report_run(done, folder) if report else None
     if json:

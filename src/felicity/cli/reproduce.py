@@ -9,7 +9,7 @@ from felicity.cli.options import Json, Quiet
 from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
 
 if TYPE_CHECKING:
-    from felicity.studies.reproduce import Checked, Paper
+    from felicity.papers.reproduce import Checked, Paper
 
 LIST = "list"
 ALL = "all"
@@ -40,7 +40,7 @@ def reproduce(
         typer.Option(help="Only claims with this id, or pattern such as 'table2/*'; repeatable."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write.  [default: runs/reproduce-PAPER]")
+        Path | None, typer.Option("--output", "-o", help="Folder to write.  [default: runs/PAPER-reproduce]")
     ] = None,
     every: Annotated[bool, typer.Option("--every", help="Print every claim of a long list.")] = False,
     json: Json = False,
@@ -65,7 +65,8 @@ def reproduce(
       felicity reproduce huynh2022 --level model -m gpt2=gpt2 --claim 'preference/*'
       felicity reproduce my_paper/claims.toml -o my_paper/check
     """
-    from felicity.studies.reproduce import describe, list_papers, read_paper, write_check
+    from felicity.papers.reproduce import describe, list_papers, read_paper, write_check
+    from felicity.run import default_folder
 
     if paper == LIST:
         _print_list([read_paper(name) for name in list_papers()], json=json)
@@ -74,7 +75,7 @@ def reproduce(
     checks = []
     for name in names:
         checked = _check(read_paper(name), level, model or [], claim or [], quiet=quiet or json)
-        folder = output or Path("runs") / f"reproduce-{checked.paper.name}"
+        folder = output or default_folder(checked.paper.name, "reproduce")
         page = write_check(checked, folder / checked.paper.name if output and paper == ALL else folder)[-1]
         for complaint in checked.complaints:
             err.print(complaint, soft_wrap=True, markup=False, highlight=False)
@@ -90,7 +91,7 @@ def reproduce(
 
 
 def _check(paper: "Paper", level: str, models: list[str], only: list[str], *, quiet: bool) -> "Checked":
-    from felicity.studies.reproduce import check_paper
+    from felicity.papers.reproduce import check_paper
 
     with progress_bar(paper.name, quiet=quiet) as bar:
         return check_paper(paper, level=level, models=_bind(models), only=only, progress=bar)
@@ -126,7 +127,7 @@ def _print_list(papers: list["Paper"], *, json: bool) -> None:
 
 
 def _print_check(checked: "Checked", *, every: bool) -> None:
-    from felicity.studies.reproduce import count_statuses
+    from felicity.papers.reproduce import count_statuses
 
     out.print(f"\n[bold]{checked.paper.name}[/]: {checked.paper.title}", soft_wrap=True)
     shown = [

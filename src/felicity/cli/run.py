@@ -1,11 +1,18 @@
 """felicity run: score and judge a dataset with a model, in a run folder with a report."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicity.cli.model_options import DataOptions, LongRunOptions, PolicyOptions, takes_groups
+from felicity.cli.model_options import (
+    DataOptions,
+    LongRunOptions,
+    MeasureOptions,
+    PolicyOptions,
+    takes_groups,
+)
 from felicity.cli.options import Affirmative, Json, ModelNames, OverItems, Quiet, RuleName
 from felicity.cli.terminal import (
     describe_units,
@@ -24,7 +31,7 @@ from felicity.core.regions import BOUNDARIES
 if TYPE_CHECKING:
     import polars as pl
 
-    from felicity.run import Run
+    from felicity.run import Model, Run
 
 
 @takes_groups
@@ -51,11 +58,12 @@ def run(
     unseen: Annotated[
         float, typer.Option(min=0, max=1, help="Share of tokens that the unigram table may lack.")
     ] = 0.05,
-    sample: Annotated[int | None, typer.Option(help="Use only this many items per suite.")] = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="Use only this many items per suite.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
     items: OverItems = False,
     *,
     data: DataOptions,
+    measuring: MeasureOptions,
     scoring: PolicyOptions,
     opening: LongRunOptions,
     overwrite: Annotated[
@@ -67,9 +75,10 @@ def run(
 ) -> None:
     """Score every stimulus of DATASET with a model, or several, and judge it.
 
-    DATASET is a name (see `felicity data ls`), a .csv, .tsv, .jsonl, .parquet or .xlsx file of pairs or of
-    stimuli with conditions, or a .toml or .json suite with regions and predictions. It is judged by
-    the authors' rule, or by --rule. The run keeps the log-probability of every token, so other
+    DATASET is a name (see `felicity data ls`; of a benchmark all tasks are run, as by `felicity
+    benchmark`), a .csv, .tsv, .jsonl, .parquet or .xlsx file of pairs or of stimuli with conditions, or a
+    .toml or .json suite with regions and predictions. It is judged by the authors' rule, or by --rule. The
+    run keeps the log-probability of every token, so other
     measures can be computed later without the model. Run the same command again to resume an
     interrupted run.
 
@@ -79,89 +88,99 @@ def run(
       felicity run blimp -m gpt2 -o runs/blimp-gpt2
       felicity run blimp --rule one_prefix --suite npi_present_1
       felicity run syntaxgym --sample 5
+      felicity run multiblimp --language nld -m my-model
+      felicity run babylm -m ./my-model -o runs/babylm      # a benchmark: all its tasks, one report
+      felicity run clams --language all                     # five languages, each by itself
       felicity run my_pairs.csv -m ./my-model --measure slor --unigram counts.tsv
+      felicity run starter --measure word_pmi --measure lp  # token length controlled for
       felicity run starter -m openai:my-model --url http://localhost:8000/v1 --tokenizer ./my-model
       felicity run starter --workers 2
       felicity run starter -m smollm2 -m ./my-model -o runs/both   # one report for both
     """
-    from felicity.run import check_request, evaluate, report_run
+    from felicity.api import RunHooks
+    from felicity.api import run as run_models
+    from felicity.cli.study_commands import run_study
+    from felicity.data import load_benchmarks
+    from felicity.run import default_folder
+    from felicity.studies import STUDIES
 
+    if dataset in load_benchmarks():
+        _refuse_for_benchmark(
+            dataset,
+            measure=measure,
+            rule=rule,
+            unigram=unigram,
+            affirmative=affirmative,
+            suite=data.suite,
+            phenomenon=data.phenomenon,
+            overwrite=overwrite,
+        )
+        given = {"benchmark": dataset, "sample": sample, "seed": seed, "source": data.source}
+        settings = {key: value for key, value in given.items() if value is not None}
+        run_study(
+            STUDIES["benchmark"],
+            settings,
+            scoring=scoring,
+            opening=opening,
+            model=list(model),
+            output=output,
+            report=report,
+            json=json,
+            quiet=quiet,
+        )
+        return
     silent = quiet or json
-    name = "-".join([Path(dataset).name.split(".")[0], *([rule] if rule else [])])
-    read = check_request(
-        dataset,
-        measures=measure,
-        rule=rule,
-        source=data.source,
-        columns=data.columns,
-        counted=unigram is not None,
-        affirmative=affirmative,
-    )
-    open_one = opening.opener(model, scoring, quiet=silent)
-    folders, told = [], []
-    for spec in model:
-        lm = open_one(spec)
-        folder = choose_folder(output, name, lm.info.name, several=len(model) > 1)
-        if folder in folders:
-            raise BadInput(f"Two models are called '{lm.info.name}'; name each once, or rename a folder.")
-        with progress_bar(f"scoring {name}", quiet=silent) as progress:
-            done = evaluate(
-                read,
-                lm,
-                measures=measure,
-                rule=rule,
-                source=data.source,
-                out=folder,
-                unigram=unigram,
-                unseen=unseen,
-                columns=data.columns,
-                affirmative=affirmative,
-                sample=sample,
-                seed=seed,
-                units="items" if items else "suites",
-                progress=progress,
-                on_audit=None if silent else print_audit,
-                overwrite=overwrite,
-            )
+    several = len(model) > 1
+    name = "-".join([Path(dataset).name.split(".")[0], *filter(None, (data.language, rule))])
+    together = (output or default_folder(name, "run")) if several else None
+    summaries: list[dict[str, Any]] = []
+
+    def show(done: "Run", page: Path | None, lm: "Model") -> None:
+        summaries.append(summarize(done, page))
         if lm.info.notes.get("scheduler") == "plain" and not silent:
             err.print(f"Scored in plain batches: {lm.info.notes['scheduler_check']}.", soft_wrap=True)
-        page = report_run(done, folder) if report else None
-        folders.append(folder)
-        told.append(summarize(done, folder, page))
-        if not json:
-            out.print(f"\n[bold]{lm.info.name}[/]" if len(model) > 1 else "")
-            _print_summary(done)
-            out.print(f"\nRun folder: {folder}" + (f"\nReport: {page}" if page else ""), soft_wrap=True)
-    together = (
-        _report_together(folders, output or Path("runs") / name, items=items) if len(folders) > 1 else None
+        if json:
+            return
+        out.print(f"\n[bold]{lm.info.name}[/]" if several else "")
+        _print_summary(done)
+        out.print(f"\nRun folder: {done.folder}" + (f"\nReport: {page}" if page else ""), soft_wrap=True)
+
+    run_models(
+        dataset,
+        model,
+        measures=measure,
+        rule=rule,
+        out=together,
+        source=data.source,
+        columns=data.columns,
+        affirmative=affirmative,
+        unigram=unigram,
+        unseen=unseen,
+        settings=measuring.build(),
+        sample=sample,
+        seed=seed,
+        items=items,
+        overwrite=overwrite,
+        report=report,
+        hooks=RunHooks(
+            open_one=opening.opener(model, scoring, quiet=silent),
+            choose_folder=None if several else lambda found: output or default_folder(name, found),
+            watch=partial(progress_bar, f"scoring {name}", quiet=silent),
+            on_audit=None if silent else print_audit,
+            on_run=show,
+        ),
     )
+    page = str(together / "report.html") if together and report else None
     if json:
-        print_json(told[0] if together is None else {"runs": told, "report": str(together)})
-    elif together is not None:
-        out.print(f"\nAll models: {together}", soft_wrap=True)
+        print_json({"runs": summaries, "report": page} if several else summaries[0])
+    elif page:
+        out.print(f"\nAll models: {page}", soft_wrap=True)
 
 
-def choose_folder(output: Path | None, name: str, model: str, *, several: bool) -> Path:
-    """The folder for the run of a model: with several models, one of its own below --output."""
-    model = model.replace("/", "--")
-    if output is None:
-        return Path("runs") / f"{name}-{model}"
-    return output / model if several else output
-
-
-def _report_together(folders: list[Path], place: Path, *, items: bool) -> Path:
-    """One page on all models: paired comparisons over all items and within each phenomenon."""
-    from felicity.cli.compare import compare_answers, write_page
-    from felicity.run import read_answers
-
-    answers = read_answers(folders)
-    whole, parts = (
-        compare_answers(answers, by=by, ties="half", test="score", items=items, seed=0)
-        for by in (None, "phenomenon")
-    )
-    page = place / "report.html"
-    write_page({"Over all items": whole, "By phenomenon": parts}, answers, "half", page)
-    return page
+def _refuse_for_benchmark(name: str, **given: Any) -> None:
+    refused = next((option for option, value in given.items() if value), None)
+    if refused:
+        raise BadInput(f"--{refused} does not apply to {name}, which is a benchmark; omit it.")
 
 
 def print_audit(audit: "pl.DataFrame") -> None:
@@ -176,10 +195,10 @@ def print_audit(audit: "pl.DataFrame") -> None:
         )
 
 
-def summarize(done: "Run", folder: Path, page: Path | None) -> dict[str, Any]:
+def summarize(done: "Run", page: Path | None) -> dict[str, Any]:
     """A run in one JSON object."""
     return {
-        "folder": str(folder),
+        "folder": str(done.folder),
         "report": str(page) if page else None,
         "score": done.headline.as_dict(),
         "policies": describe_policies({"": done.manifest["model"]}),
@@ -206,7 +225,9 @@ def _print_summary(done: "Run") -> None:
         out.print(f"Surprisal of regions: {BOUNDARIES[regions['boundary']]}.", soft_wrap=True)
     for measure in done.manifest["measures"]:
         out.print(f"\n[bold]{measure}[/]")
-        print_accuracy(done["estimates"], "phenomenon", measure=measure, score=headline.noun)
+        for group in ("language", "phenomenon"):
+            if not done["estimates"].filter(level=group, measure=measure).is_empty():
+                print_accuracy(done["estimates"], group, measure=measure, score=headline.noun)
         if not done["estimates"].filter(level="prediction", measure=measure).is_empty():
             print_accuracy(done["estimates"], "prediction", measure=measure, score=headline.noun)
         for level, meaning in (("overall", "over items"), ("macro", "over suites")):
@@ -214,7 +235,8 @@ def _print_summary(done: "Run") -> None:
             out.print(
                 f"{headline.name} {meaning}: [bold]{100 * row['accuracy']:.1f}[/] "
                 f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), {describe_units(row)}; "
-                f"{row['ties']:,} ties, {row['unstable']:,} within numerical noise",
+                f"{row['ties']:,} ties, {row['unstable']:,} within numerical noise"
+                + (f"; people {100 * row['people']:.1f}" if row.get("people") is not None else ""),
                 soft_wrap=True,
             )
     if headline != ACCURACY:

@@ -7,17 +7,18 @@ import typer
 
 from felicity.cli.options import Json, RunPath
 from felicity.cli.terminal import out, print_json
+from felicity.core.errors import UnknownName
 
-Anyway = Annotated[
+Force = Annotated[
     bool,
-    typer.Option("--anyway", help="Also read a run or study that is not finished or was changed since."),
+    typer.Option("--force", help="Also read a run or study that is not finished or was changed since."),
 ]
 
 
 def report(
     folder: RunPath,
     json: Json = False,
-    anyway: Anyway = False,
+    force: Force = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Write report.html and its figures from the tables of a run or a study, without the model.
@@ -27,15 +28,9 @@ def report(
       felicity report runs/starter-smollm2
       felicity report runs/blimp-gpt2 --open
     """
-    from felicity.run import is_study, read_run
-    from felicity.studies import report_study
+    from felicity.api import report as write_page
 
-    check = not anyway
-    page = (
-        report_study(folder, check=check)
-        if is_study(folder)
-        else read_run(folder, check=check).report(folder)
-    )
+    page = write_page(folder, check=not force)
     if json:
         print_json({"report": str(page)})
     else:
@@ -47,13 +42,19 @@ def report(
 def export(
     folder: RunPath,
     to: Annotated[str, typer.Option(help="Format: csv or jsonl.")] = "csv",
+    form: Annotated[
+        str | None, typer.Option("--as", metavar="PROGRAM", help="The form of another program: babylm.")
+    ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder.  [default: RUN/export]")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Folder; with --as, file.  [default: RUN/export, RUN/predictions.json]"
+        ),
     ] = None,
     safe: Annotated[
         bool, typer.Option("--safe", help="In CSV, put ' before texts that a spreadsheet would run.")
     ] = False,
-    anyway: Anyway = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Write every table of a run as CSV or JSON lines, tokens as one row per token.
@@ -65,19 +66,17 @@ def export(
     Examples:
       felicity export runs/starter-smollm2 --to csv
       felicity export runs/blimp-gpt2 --to jsonl -o tables
+      felicity export runs/babylm --as babylm -o predictions.json
     """
-    from felicity.run import export_tables, is_study, list_runs, read_run, read_study
+    from felicity.api import export as export_folder
+    from felicity.studies.benchmark import write_predictions
 
-    target = output or folder / "export"
-    runs = list_runs(folder)
-    written = (
-        export_tables(read_study(folder, check=not anyway).tables, target, to=to, safe=safe)
-        if is_study(folder)
-        else []
-    )
-    for place in runs:
-        below = target if runs == [folder] else target / place.name
-        written += read_run(place, check=not anyway).export(below, to=to, safe=safe)
+    if form is not None:
+        if form != "babylm":
+            raise UnknownName("program to export for", form, ["babylm"])
+        written = write_predictions(folder, output or folder / "predictions.json", check=not force)
+    else:
+        written = export_folder(folder, output, to=to, safe=safe, check=not force)
     if json:
         print_json([str(path) for path in written])
     else:

@@ -31,16 +31,16 @@ def check(
       felicity stimuli check neg_temp.parquet --json
     """
     from felicity.core.errors import UnknownName
-    from felicity.stimuli import read_pairs
+    from felicity.stimuli import read_sentence_pairs
     from felicity.stimuli.extension import (
         FORMS,
         RULES,
-        Case,
+        RuleInput,
         Seen,
         check_set,
         count_findings,
         guess_form,
-        read_words,
+        read_wordnet,
         skipped_rules,
     )
     from felicity.studies.cloze import read_cloze_pairs
@@ -49,9 +49,9 @@ def check(
         if name not in RULES and name != "repeated sentence":
             raise UnknownName("rule", name, [*RULES, "repeated sentence"])
     path = Path(dataset)
-    pairs = read_pairs(path) if path.suffix else read_cloze_pairs(dataset)
+    pairs = read_sentence_pairs(path) if path.suffix else read_cloze_pairs(dataset)
     chosen = FORMS[form] if form else guess_form(pairs)
-    words = read_words()
+    words = read_wordnet()
     found = check_set(pairs, chosen, words=words)
     found = [one for one in found if not rule or one[1].rule in rule]
     rows = [{"pair": pair.item, "rule": finding.rule, "reason": finding.reason} for pair, finding in found]
@@ -68,7 +68,7 @@ def check(
         soft_wrap=True,
         markup=False,
     )
-    missing = skipped_rules(Case(form=chosen, seen=Seen(), words=words))
+    missing = skipped_rules(RuleInput(form=chosen, seen=Seen(), words=words))
     if missing:
         err.print(
             f"Not checked, because WordNet is not installed: {', '.join(missing)}.",

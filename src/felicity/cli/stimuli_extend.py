@@ -126,11 +126,11 @@ def extend(
     if model.startswith(SERVED) and not dry_run and not in_background() and os.name == "posix":
         raise typer.Exit(carry_out_in_background())
 
-    from felicity.stimuli.extension import Extension, Limits, Task, read_words
+    from felicity.stimuli.extension import Extension, ExtensionTask, Limits, read_wordnet
 
     seeds, form = _read_seeds(dataset)
     lm = opening.open(model, build_policy(None), quiet=quiet or json)
-    task = Task(
+    task = ExtensionTask(
         dataset=dataset,
         form=form.name,
         instruction=asking.instruction or form.instruction,
@@ -151,7 +151,7 @@ def extend(
     extension.begin(task)
     if not quiet and not json:
         _tell_forecast(extension, stopping.n, lm, opening.price_per_million)
-    words = read_words()
+    words = read_wordnet()
     limits = Limits(stopping.n, stopping.least_yield, stopping.window, stopping.most_requests)
     with progress_bar("Pairs", quiet=quiet or json) as progress, waiting_for_answers() as interrupted:
         outcome = extension.run(
@@ -172,12 +172,12 @@ def _read_seeds(dataset: str) -> "tuple[list[Pair], Form]":
     Raises BadInput if they have none that felicity knows.
     """
     from felicity.core.errors import BadInput
-    from felicity.stimuli import read_pairs
+    from felicity.stimuli import read_sentence_pairs
     from felicity.stimuli.extension import guess_form, unique_pairs
     from felicity.studies.cloze import read_cloze_pairs
 
     path = Path(dataset)
-    pairs = unique_pairs(read_pairs(path) if path.suffix else read_cloze_pairs(dataset))
+    pairs = unique_pairs(read_sentence_pairs(path) if path.suffix else read_cloze_pairs(dataset))
     form = guess_form(pairs)
     if form is None:
         raise BadInput(
@@ -187,12 +187,13 @@ def _read_seeds(dataset: str) -> "tuple[list[Pair], Form]":
 
 
 def _generator(lm: "Model", parameters: dict[str, Any]) -> Any:
-    from felicity.stimuli.extension import Answer
+    from felicity.stimuli.extension import ModelAnswer
 
-    def generate(prompt: str, seed: int) -> list[Answer]:
+    def generate(prompt: str, seed: int) -> list[ModelAnswer]:
         table = lm.generate(prompt, seed=seed, **parameters)
         return [
-            Answer(row["continuation"], row["n_tokens"], row["ended"]) for row in table.iter_rows(named=True)
+            ModelAnswer(row["continuation"], row["n_tokens"], row["ended"])
+            for row in table.iter_rows(named=True)
         ]
 
     return generate

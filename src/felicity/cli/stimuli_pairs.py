@@ -11,7 +11,7 @@ from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
 if TYPE_CHECKING:
     import polars as pl
 
-    from felicity.studies.pairs import PairSet
+    from felicity.api.pairs import PairSet
 
 SHOWN = ("suite", "n", "dropped", "duplicates", "distinct_words", "top_word", "top_share")
 UNPARSED_SHOWN = 50
@@ -43,9 +43,9 @@ def pairs(
     ] = None,
     band: Annotated[float, typer.Option(min=0.0, help="Largest difference in Zipf frequency.")] = 0.5,
     method: Annotated[str, typer.Option(help="signatures, or redraw (Ueda et al. 2024).")] = "signatures",
-    lexicon: Annotated[
-        Path | None, typer.Option(help="A folder of word tables to use instead of the built-in one.")
-    ] = None,
+    language: Annotated[
+        str, typer.Option(help="A built-in language, or a folder with words, grammar and paradigms.")
+    ] = "english",
     parse: Annotated[
         bool,
         typer.Option("--parse", help="Parse the good sentences with link-grammar and list the failures."),
@@ -72,7 +72,7 @@ def pairs(
       felicity stimuli pairs --paradigm all -n 1000 --tokenizer ./gpt2-tokenizer -m smollm2 -o fair.parquet
       felicity stimuli pairs my_paradigm.toml -n 200 -o mine.csv
     """
-    from felicity.studies.pairs import (
+    from felicity.api.pairs import (
         PairsPlan,
         check_pairs_file,
         list_paradigms,
@@ -81,7 +81,9 @@ def pairs(
     )
 
     if list_them:
-        rows = [{"uid": p.uid, "phenomenon": p.phenomenon, "about": p.about} for p in list_paradigms()]
+        rows = [
+            {"uid": p.uid, "phenomenon": p.phenomenon, "about": p.about} for p in list_paradigms(language)
+        ]
         print_json(rows) if json else print_rows(rows)
         return
     if output:
@@ -95,7 +97,7 @@ def pairs(
         band=band,
         method=method,
         seed=seed,
-        **({"lexicon": lexicon} if lexicon else {}),
+        language=language,
     )
     with progress_bar("paradigms", quiet=quiet) as bar:
         made = make_pairs(plan, progress=bar)
@@ -119,12 +121,12 @@ def _parse(made: "pl.DataFrame") -> "pl.DataFrame":
 
 
 def _as_json(made: "PairSet", unparsed: "pl.DataFrame | None") -> dict[str, Any]:
-    from felicity.studies.pairs import describe_pairs
+    from felicity.api.pairs import describe_pairs
 
     shown: dict[str, Any] = {
         "pairs": made.pairs.to_dicts(),
         "account": made.account.to_dicts(),
-        "quality": describe_pairs(made.pairs).to_dicts(),
+        "quality": describe_pairs(made.pairs, made.language).to_dicts(),
     }
     if unparsed is not None:
         shown["unparsed"] = unparsed.select("suite", "item", "good").to_dicts()
@@ -132,9 +134,11 @@ def _as_json(made: "PairSet", unparsed: "pl.DataFrame | None") -> dict[str, Any]
 
 
 def _print_account(made: "PairSet", unparsed: "pl.DataFrame | None", path: Path, *, wanted: int) -> None:
-    from felicity.studies.pairs import describe_pairs
+    from felicity.api.pairs import describe_pairs
 
-    table = made.account.join(describe_pairs(made.pairs).drop("n"), on="suite", maintain_order="left")
+    table = made.account.join(
+        describe_pairs(made.pairs, made.language).drop("n"), on="suite", maintain_order="left"
+    )
     rows = table.select(SHOWN).to_dicts()
     for row in rows:
         row["top_share"] = f"{100 * row['top_share']:.1f}%"
@@ -162,7 +166,7 @@ def _print_account(made: "PairSet", unparsed: "pl.DataFrame | None", path: Path,
 
 def _print_unparsed(unparsed: "pl.DataFrame", total: int, path: Path | None) -> None:
     """The good sentences without a complete parse: the first of them here, all of them in the file."""
-    from felicity.studies.pairs import write_pairs
+    from felicity.api.pairs import write_pairs
 
     out.print(f"\nlink-grammar finds no complete parse of {len(unparsed):,} of {total:,} good sentences:")
     shown = unparsed if path is None else unparsed.head(UNPARSED_SHOWN)

@@ -41,8 +41,8 @@ def repair(
       felicity stimuli repair my_pairs.csv -m smollm2 -o sheet.csv
       felicity stimuli repair sheet.csv --reviewed -o repaired.csv
     """
+    from felicity.api.pairs import accept_repairs, check_pairs_file, repair_pairs, write_pairs
     from felicity.core.files import read_frame
-    from felicity.studies.pairs import accept_repairs, check_pairs_file, repair_pairs, write_pairs
 
     check_pairs_file(output)
     if reviewed:

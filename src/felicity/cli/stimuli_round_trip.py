@@ -53,6 +53,12 @@ def round_trip(
             help="Keep N sentences of each source, balanced by length, each original once.",
         ),
     ] = None,
+    keep_flawed: Annotated[
+        bool,
+        typer.Option(
+            "--keep-flawed", help="Keep what has untranslated words or a space before its full stop."
+        ),
+    ] = False,
     lower: Annotated[bool, typer.Option("--lower", help="Lower-case everything.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of contexts and of the balanced sample.")] = 0,
     *,
@@ -64,8 +70,9 @@ def round_trip(
 
     Debian's Apertium translates unless --command or --model names another translator; its languages spa,
     cat, gl and eo damage sentences to different degrees. Sentences that come back unchanged are dropped and
-    counted. The table is read by `felicity rate new --from` and `felicity acceptability`; beside it, a
-    .json file records translator, versions, routes and seeds.
+    counted, and so are those that the translator did not finish: with words that English does not have (if
+    WordNet is installed), or a space before the full stop. The table is read by `felicity rate new --from`
+    and `felicity acceptability`; beside it, a .json file records translator, versions, routes and seeds.
 
     \b
     Examples:
@@ -98,13 +105,17 @@ def round_trip(
             documents=documents,
             balance=balance,
             lower=lower,
+            keep_flawed=keep_flawed,
             seed=seed,
             progress=progress,
         )
     if json:
         print_json(record)
         return
-    print_rows(record["routes"], right=("sent", "kept", "unchanged", "empty"))
+    print_rows(record["routes"], right=("sent", "kept", "unchanged", "empty", "flawed"))
+    for route, flaws in record["flaws"].items():
+        for item, flaw in flaws.items():
+            err.print(f"{route}/{item}: {flaw}.", soft_wrap=True, markup=False)
     if not quiet:
         err.print(
             f"{output}: {record['items']:,} sentences, {record['rows']:,} rows. Next: felicity rate new "

@@ -24,6 +24,12 @@ def template(
         int | None,
         typer.Option("-n", min=1, help="Maximum number of sentences, balanced over targets.  [default: all]"),
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            help="Leave out rare members, and those that WordNet does not put under their category."
+        ),
+    ] = True,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 0,
     out_path: Annotated[
         Path | None,
@@ -39,15 +45,19 @@ def template(
     \b
     Examples:
       felicity stimuli template neg --categories my_categories.csv -o neg_temp.parquet
+      felicity stimuli template neg --categories my_categories.csv --no-check   # every member listed
       felicity stimuli template neg --wordnet bird --wordnet tool --wordnet tree -n 200 -o neg_wordnet.csv
       felicity stimuli template my_template.toml --rows words.csv
     """
+    from felicity.api.pairs import find_frequency
     from felicity.stimuli import check_items_file, write_items
     from felicity.stimuli.templates import (
         build_from_template,
+        keep_true_members,
         read_categories,
         read_hyponyms,
-        read_rows,
+        read_slot_words,
+        read_taxonomy,
         read_template,
     )
 
@@ -57,12 +67,19 @@ def template(
     members, left_out = read_categories(categories) if categories else ([], [])
     for noun in wordnet or ():
         members = [*members, *read_hyponyms(noun)]
+    taxonomy = read_taxonomy() if check and members else None
+    if check and members:
+        members, untrue = keep_true_members(members, taxonomy, zipf=find_frequency())
+        left_out = [*left_out, *untrue]
+        if taxonomy is None:
+            err.print("WordNet is not installed, so nobody checked that members belong to their category.")
     built = build_from_template(
         chosen,
         members=members,
-        rows=read_rows(rows) if rows else (),
+        rows=read_slot_words(rows) if rows else (),
         n=None if n is None else max(1, n // len(chosen.frames)),
         seed=seed,
+        taxonomy=taxonomy,
     )
     left_out = [*left_out, *built.left_out]
     if out_path:

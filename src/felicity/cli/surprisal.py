@@ -9,7 +9,7 @@ import typer
 from felicity.cli.model_options import LongRunOptions, PolicyOptions, takes_groups
 from felicity.cli.options import Json, ModelName, Quiet, Unit
 from felicity.cli.run import print_audit
-from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
+from felicity.cli.terminal import err, format_numbers, out, print_json, print_rows, progress_bar
 from felicity.core.regions import BOUNDARIES
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ def surprisal(
         str, typer.Argument(metavar="FILE", help="A .txt file, a table, or - for standard input.")
     ],
     model: ModelName = "smollm2",
-    by: Annotated[str, typer.Option(help="token, word, region (parts between bars) or sentence.")] = "word",
+    by: Annotated[
+        str,
+        typer.Option(help="token, word, unicode (words by UAX 29), region (parts between bars) or sentence."),
+    ] = "word",
     unit: Unit = "bits",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write a .csv, .tsv, .jsonl or .parquet file.")
@@ -68,16 +71,10 @@ def surprisal(
       felicity surprisal stimuli.csv --by region --context preamble -o regions.csv
       echo "The cats annoy Tim." | felicity surprisal - --by token --rank --top 3
     """
+    from felicity.api import surprisal as measure_texts
+    from felicity.api import take_sentences
     from felicity.measures import choose_boundary
-    from felicity.run import (
-        audit_surprisal,
-        check_ending,
-        check_units,
-        measure_surprisal,
-        read_texts,
-        take_lines,
-        write_table,
-    )
+    from felicity.run import check_ending, check_units, take_lines, write_table
 
     silent = quiet or json
     check_units(by, unit, extras=bool(rank or entropy or top), spillover=spillover, boundary=boundary)
@@ -86,18 +83,15 @@ def surprisal(
     given = (
         take_lines(sys.stdin.read(), context=context, where="standard input")
         if source == "-"
-        else read_texts(source, text=text, context=context)
+        else take_sentences(source, text=text, context=context)
     )
     lm = opening.open(model, scoring.build(), quiet=silent, fields=scoring.policy)
-    summed = choose_boundary(boundary, lm.info) if by in ("word", "region") else ""
-    audit = audit_surprisal(lm, given)
-    if not silent:
-        print_audit(audit)
+    summed = choose_boundary(boundary, lm.info) if by in ("word", "unicode", "region") else ""
     with progress_bar("scoring", quiet=silent) as progress:
-        table = measure_surprisal(
-            lm,
+        table = measure_texts(
             given,
-            by=by,  # type: ignore[arg-type]
+            lm,
+            by=by,
             unit=unit,
             rank=rank,
             entropy=entropy,
@@ -105,6 +99,7 @@ def surprisal(
             spillover=spillover,
             boundary=boundary,
             progress=progress,
+            on_audit=None if silent else print_audit,
         )
     if output:
         write_table(table, output)
@@ -125,10 +120,6 @@ def _name(unit: str, summed: str) -> str:
 
 def _print(table: "pl.DataFrame", what: str) -> None:
     numbers = tuple(name for name, dtype in table.schema.items() if dtype.is_numeric())
-    rows = [
-        {name: f"{value:.3f}" if isinstance(value, float) else value for name, value in row.items()}
-        for row in table.head(SHOWN).to_dicts()
-    ]
-    print_rows(rows, right=numbers)
+    print_rows(format_numbers(table.head(SHOWN)), right=numbers)
     more = f"; {len(table) - SHOWN:,} more rows, write them to a file with -o" if len(table) > SHOWN else ""
     out.print(f"\n{what[0].upper()}{what[1:]}{more}.", soft_wrap=True)

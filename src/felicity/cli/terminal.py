@@ -64,6 +64,14 @@ def print_rows(rows: list[dict[str, Any]], *, right: tuple[str, ...] = ()) -> No
     out.print(table)
 
 
+def format_numbers(table: "pl.DataFrame", digits: int = 3) -> list[dict[str, Any]]:
+    """The rows of a table for printing, its fractions rounded."""
+    return [
+        {name: f"{value:.{digits}f}" if isinstance(value, float) else value for name, value in row.items()}
+        for row in table.iter_rows(named=True)
+    ]
+
+
 def print_accuracy(estimates: "pl.DataFrame", level: str, *, measure: str, score: str = "accuracy") -> None:
     """Accuracy of one level with its intervals; `score` is what the dataset calls it."""
     part = estimates.filter(level=level, measure=measure)
@@ -77,21 +85,28 @@ def print_accuracy(estimates: "pl.DataFrame", level: str, *, measure: str, score
             "over": _units(row),
             "ties": row["ties"],
         }
+        | ({"people": _share(row["people"])} if "people" in row else {})
         for row in part.iter_rows(named=True)
     ]
-    print_rows(rows, right=("n", "suites", score, "95% interval", "ties"))
+    print_rows(rows, right=("n", "suites", score, "95% interval", "ties", "people"))
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f}"
 
 
 def describe_units(row: dict[str, Any]) -> str:
     """How many items and suites an estimate is of, and which of them its interval is over."""
     if row["suites"] == 1:
         return f"{row['n']:,} items of one suite; interval over items, which says nothing about other suites"
-    return f"{row['n']:,} items of {row['suites']:,} suites; interval over {_units(row)}"
+    mean = "plain mean of the languages; " if _units(row) == "languages" else ""
+    return f"{mean}{row['n']:,} items of {row['suites']:,} suites; interval over {_units(row)}"
 
 
 def _units(row: dict[str, Any]) -> str:
     # Runs of earlier versions have 'Wilson', over items, or 'bootstrap over suites'.
-    return "suites" if row["interval"].endswith("over suites") else "items"
+    known = ("suites", "languages")
+    return next((unit for unit in known if row["interval"].endswith(f"over {unit}")), "items")
 
 
 @contextmanager

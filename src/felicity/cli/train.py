@@ -47,6 +47,14 @@ Held = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Random seed.")]
 Minutes = Annotated[float, typer.Option(help="Minutes between checkpoints within an epoch.")]
+Kept = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--checkpoints",
+        min=1,
+        help="Keep a copy of the model after this many words, for `felicity trajectory`; repeatable.",
+    ),
+]
 NgramOrder = Annotated[
     int | None,
     typer.Option(
@@ -66,7 +74,9 @@ class RecurrentOptions:
 
     panels: ClassVar = dict.fromkeys(
         ("embedding", "embeddings", "hidden", "layers", "dropout"), NETWORK
-    ) | dict.fromkeys(("epochs", "patience", "steps", "batch", "rate", "held", "minutes"), TRAINING)
+    ) | dict.fromkeys(
+        ("epochs", "patience", "steps", "batch", "rate", "held", "minutes", "checkpoints"), TRAINING
+    )
 
     valid: Valid = None
     words: Words = "punctuation"
@@ -85,6 +95,7 @@ class RecurrentOptions:
     held: Held = 0.05
     seed: Seed = 1
     minutes: Minutes = 10.0
+    checkpoints: Kept = None
     ngram: NgramOrder = None
     device: Device = "auto"
 
@@ -152,6 +163,7 @@ def train_in_folder(
             settings,
             device=place,
             minutes=options.minutes,
+            kept=sorted(options.checkpoints or ()),
             on_batch=(lambda epoch, done, total: bar(f"epoch {epoch}", done, total)) if bar else None,
             on_epoch=tell,
         )
@@ -261,7 +273,7 @@ def tdlm(
     \b
     Examples:
       felicity train tdlm documents.txt --topics 50 -o models/tdlm
-      felicity models topics models/tdlm
+      felicity models info models/tdlm
       felicity judge "He left." "Him left." --context "They had quarrelled." -m models/tdlm
     """
     from felicity.engines.trained import TopicSettings

@@ -5,9 +5,9 @@ its first letter.
 """
 
 import re
-import tomllib
 from functools import cache
-from importlib.resources import files
+
+from felicity.core.documents import read_packaged_toml
 
 VOWELS = "aeiou"
 # Letters whose names begin with a vowel: an F, an X-ray.
@@ -15,10 +15,8 @@ LETTERS = "aefhilmnorsx"
 NUMBERS = re.compile(r"8|11(?!\d)|18(?!\d)|11,|18,")
 
 
-@cache
 def _listed() -> dict[str, list[str]]:
-    path = files("felicity.core") / "articles.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return read_packaged_toml("felicity.core", "articles.toml")
 
 
 @cache

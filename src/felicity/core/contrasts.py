@@ -44,7 +44,7 @@ class Headline:
     sentences: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, told: Mapping[str, Any], *, default: "Headline | None" = None) -> "Headline":
+    def read(cls, fields: Mapping[str, Any], *, default: "Headline | None" = None) -> "Headline":
         """The headline of a dataset's entry or a run's manifest; what it leaves out is that of `default`.
 
         `ideal` and `chance` may be "none". Raises TypeError for a field that there is not.
@@ -53,7 +53,7 @@ class Headline:
         1.0
         """
         # TOML has no null.
-        given: dict[str, Any] = {key: None if value == "none" else value for key, value in told.items()}
+        given: dict[str, Any] = {key: None if value == "none" else value for key, value in fields.items()}
         if "verdicts" in given:
             passed, failed = given["verdicts"]
             given["verdicts"] = (str(passed), str(failed))

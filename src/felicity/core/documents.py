@@ -5,14 +5,17 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from felicity.core.errors import BadInput
 from felicity.core.files import read_text
 
 Where = tuple[str | int, ...]
 Lines = dict[Where, int]
+T = TypeVar("T")
 
 SPACE = re.compile(r"[ \t\n\r]*")
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -22,6 +25,17 @@ KEY = re.compile(r"\s*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[\w-]+|\"[^\"]
 KEY_PART = re.compile(r"[\w-]+|\"[^\"]*\"|'[^']*'")
 ENDINGS = (".toml", ".json")
 DEEPEST = 40
+# What is wrong with a field, by the names that pydantic gives to mistakes.
+MISTAKES = {
+    "missing": "is missing",
+    "string_type": "is not a text",
+    "too_short": "is empty",
+    "tuple_type": "is not a list",
+    "list_type": "is not a list",
+    "dict_type": "is not a table of fields",
+    "dataclass_type": "is not a table of fields",
+    "unexpected_keyword_argument": "is not a known field",
+}
 # Half of a character in JSON; two of them in a row may make a complete one.
 ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -35,19 +49,19 @@ def load_json(text: str) -> Any:
 
     Raises DuplicateField, and what `json.loads` raises.
     """
-    found = json.loads(text, object_pairs_hook=_build_object)
+    content = json.loads(text, object_pairs_hook=_build_object)
     if ESCAPED_SURROGATE.search(text):
-        json.dumps(found, ensure_ascii=False).encode()  # raises UnicodeEncodeError, which is a ValueError
-    return found
+        json.dumps(content, ensure_ascii=False).encode()  # raises UnicodeEncodeError, which is a ValueError
+    return content
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise DuplicateField(f"has the field '{twice[:60]}' twice in one object")
-    return found
+    return fields
 
 
 def locate_json(text: str) -> Lines:
@@ -56,7 +70,7 @@ def locate_json(text: str) -> Lines:
     >>> locate_json('{"a":\\n [1,\\n 2]}')[("a", 1)]
     3
     """
-    breaks = [0, *(found.end() for found in re.finditer("\n", text))]
+    breaks = [0, *(newline.end() for newline in re.finditer("\n", text))]
     starts = dict(_walk_json(text))
     lines: Lines = {}
     line = 0
@@ -106,13 +120,13 @@ def _next(where: Where) -> int:
 
 
 def _skip(text: str, at: int) -> int:
-    found = SPACE.match(text, at)
-    return found.end() if found else at
+    match = SPACE.match(text, at)
+    return match.end() if match else at
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found else at + 1
+    match = pattern.match(text, at)
+    return match.end() if match else at + 1
 
 
 def locate_toml(text: str) -> Lines:
@@ -233,16 +247,36 @@ class Document:
     def texts(self, where: Where, what: str = "a list of texts") -> list[str]:
         """A list of texts, which may be empty."""
         values = self.get(where, list, what)
-        for place, value in enumerate(values):
+        for index, value in enumerate(values):
             if not isinstance(value, str):
-                self.fail((*where, place), "is not a text")
+                self.fail((*where, index), "is not a text")
         return list(values)
 
-    def only(self, where: Where, known: Sequence[str]) -> None:
+    def only(self, where: Where, allowed: Sequence[str]) -> None:
         """Refuse unknown fields, since they are usually misspelt."""
         for name in self.get(where, dict, "a table of fields") if where else self.content:
-            if name not in known:
-                self.fail((*where, name), f"is not a known field; known are {', '.join(known)}")
+            if name not in allowed:
+                self.fail((*where, name), f"is not a known field; known are {', '.join(allowed)}")
+
+    def build(self, kind: type[T]) -> T:
+        """The content as a dataclass, whose annotations say what each field must be; pydantic checks it.
+
+        Raises BadInput naming the line and the field that is wrong.
+        """
+        from pydantic import TypeAdapter, ValidationError
+
+        try:
+            return TypeAdapter(kind).validate_python(self.content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            problem = MISTAKES.get(first["type"]) or first["msg"].replace("Input should", "should")
+            self.fail(first["loc"], problem)
+
+
+@cache
+def read_packaged_toml(package: str, name: str) -> dict[str, Any]:
+    """The content of a TOML file that belongs to a package; callers must not change it."""
+    return tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
 
 
 def is_document(path: Path) -> bool:
@@ -272,8 +306,8 @@ def parse_document(path: Path, text: str) -> Document:
     try:
         content = tomllib.loads(text) if toml else load_json(text)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"line (\d+)", str(error))
-        line = int(found[1]) if found else text.count("\n") + 1
+        match = re.search(r"line (\d+)", str(error))
+        line = int(match[1]) if match else text.count("\n") + 1
         reason = str(error).split(" (at")[0]
         raise BadInput(f"{path}, line {line}: not TOML ({reason}).") from error
     except json.JSONDecodeError as error:

@@ -33,8 +33,8 @@ class UnknownName(FelicityError, KeyError):
             advice = hint
         else:
             advice = "known: " + ", ".join(names)
-        place = f" in {where}" if where else ""
-        super().__init__(f"There is no {kind} '{name}'{place}; {advice}")
+        within = f" in {where}" if where else ""
+        super().__init__(f"There is no {kind} '{name}'{within}; {advice}")
 
     def __str__(self) -> str:
         # KeyError would quote the message.

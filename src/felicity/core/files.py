@@ -142,8 +142,8 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 def clear_leftovers(folder: Path) -> None:
     """Remove the temporary files that killed processes of this machine left in a folder."""
     for path in folder.glob(".*"):
-        found = PART.search(path.name)
-        if not found or found[1] != _host() or is_alive(int(found[2])):
+        match = PART.search(path.name)
+        if not match or match[1] != _host() or is_alive(int(match[2])):
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

@@ -36,14 +36,14 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Number:
+class RegionNumber:
     """A number as written."""
 
     value: float
 
 
 @dataclass(frozen=True)
-class Operation:
+class RegionOperation:
     """Two operands and their operator."""
 
     mark: str
@@ -51,21 +51,21 @@ class Operation:
     right: "Part"
 
 
-Part = Region | Number | Operation
+Part = Region | RegionNumber | RegionOperation
 
 
-def parse_formula(text: str) -> Operation:
+def parse_prediction(text: str) -> RegionOperation:
     """A prediction formula as a tree.
 
     Raises BadInput that shows where the formula is wrong.
 
-    >>> parse_formula("(2;%a%) < (2;%b%)").mark
+    >>> parse_prediction("(2;%a%) < (2;%b%)").mark
     '<'
     """
     parser = _Parser(text)
     part = parser.formula(0)
     parser.finish()
-    if not isinstance(part, Operation) or part.mark in "+-":
+    if not isinstance(part, RegionOperation) or part.mark in "+-":
         raise parser.error("nothing is compared; write < > or = between two sums", 0)
     return part
 
@@ -73,26 +73,26 @@ def parse_formula(text: str) -> Operation:
 def list_regions(part: Part) -> Iterator[Region]:
     """Every region that a formula mentions.
 
-    >>> [place.condition for place in list_regions(parse_formula("(2;%a%) < (2;%b%)"))]
+    >>> [place.condition for place in list_regions(parse_prediction("(2;%a%) < (2;%b%)"))]
     ['a', 'b']
     """
     if isinstance(part, Region):
         yield part
-    elif isinstance(part, Operation):
+    elif isinstance(part, RegionOperation):
         yield from list_regions(part.left)
         yield from list_regions(part.right)
 
 
 def is_claim(part: Part) -> bool:
     """Whether a part is true or false, rather than a number."""
-    return isinstance(part, Operation) and part.mark not in "+-"
+    return isinstance(part, RegionOperation) and part.mark not in "+-"
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = list(self._scan())
-        self.place = 0
+        self.position = 0
         if len(self.tokens) > LONGEST:
             raise self.error(f"more than {LONGEST} regions, numbers and marks", 0)
 
@@ -106,7 +106,7 @@ class _Parser:
             for part in (left, right):
                 if not is_claim(part):
                     raise self.error(f"'{mark}' joins comparisons, not numbers", at)
-            left = Operation(mark, left, right)
+            left = RegionOperation(mark, left, right)
         return left
 
     def comparison(self, depth: int) -> Part:
@@ -119,7 +119,7 @@ class _Parser:
             raise self.error(f"'{mark}' compares numbers, not comparisons", at)
         if self._mark() in COMPARISONS:
             raise self.error("a second comparison; join two comparisons with &", self._start())
-        return Operation(mark, left, right)
+        return RegionOperation(mark, left, right)
 
     def sum(self, depth: int) -> Part:
         left = self.term(depth)
@@ -128,25 +128,25 @@ class _Parser:
             right = self.term(depth)
             if is_claim(left) or is_claim(right):
                 raise self.error(f"'{mark}' needs numbers on both sides", at)
-            left = Operation(mark, left, right)
+            left = RegionOperation(mark, left, right)
         return left
 
     def term(self, depth: int) -> Part:
-        if self.place == len(self.tokens):
+        if self.position == len(self.tokens):
             raise self.error("something is missing at the end", len(self.text))
         at = self._start()
-        found = self.tokens[self.place]
-        if found["region"]:
-            self.place += 1
-            if not found["condition"].strip():
+        token = self.tokens[self.position]
+        if token["region"]:
+            self.position += 1
+            if not token["condition"].strip():
                 raise self.error("a region without a condition; write (1;%condition%)", at)
-            return Region(found["name"].strip(), found["condition"].strip())
-        if found["number"]:
-            self.place += 1
-            return Number(float(found["number"]))
+            return Region(token["name"].strip(), token["condition"].strip())
+        if token["number"]:
+            self.position += 1
+            return RegionNumber(float(token["number"]))
         mark = self._take()
         if mark == "-":
-            return Operation("-", Number(0.0), self.term(depth))
+            return RegionOperation("-", RegionNumber(0.0), self.term(depth))
         if mark not in CLOSING:
             raise self.error(f"'{mark}' is where a region or number should be", at)
         part = self.formula(depth + 1)
@@ -157,7 +157,7 @@ class _Parser:
         return part
 
     def finish(self) -> None:
-        if self.place < len(self.tokens):
+        if self.position < len(self.tokens):
             raise self.error(f"'{self._mark() or 'this'}' follows a complete formula", self._start())
 
     def error(self, problem: str, at: int) -> BadInput:
@@ -167,23 +167,23 @@ class _Parser:
     def _scan(self) -> Iterator[re.Match[str]]:
         at, end = 0, len(self.text.rstrip())
         while at < end:
-            found = TOKEN.match(self.text, at)
-            if not found:
+            match = TOKEN.match(self.text, at)
+            if not match:
                 at += len(self.text[at:]) - len(self.text[at:].lstrip())
                 raise self.error(f"'{self.text[at]}' is not part of a formula", at)
-            yield found
-            at = found.end()
+            yield match
+            at = match.end()
 
     def _mark(self) -> str:
-        return (self.tokens[self.place]["mark"] or "") if self.place < len(self.tokens) else ""
+        return (self.tokens[self.position]["mark"] or "") if self.position < len(self.tokens) else ""
 
     def _start(self) -> int:
-        if self.place == len(self.tokens):
+        if self.position == len(self.tokens):
             return len(self.text)
-        token = self.tokens[self.place]
+        token = self.tokens[self.position]
         return token.start() + len(token[0]) - len(token[0].lstrip())
 
     def _take(self) -> str:
         mark = self._mark()
-        self.place += 1
+        self.position += 1
         return mark

@@ -15,7 +15,7 @@ from felicity.core.ids import fingerprint
 
 Seam = Literal["offsets", "count", "apart"]
 First = Literal["skip", "refuse"]
-Casing = Literal["keep", "lower"]
+Casing = Literal["keep", "lower", "lower:tr"]
 Overflow = Literal["error", "drop", "slide"]
 SLIDE = "slide"
 Pll = Literal["auto", "word_l2r", "original"]
@@ -59,7 +59,7 @@ class Policy:
         context and text are tokenized separately and nothing, not even `join`, stands between them.
     first: a first token with nothing before it cannot be scored: `skip` leaves it out of every sum and
         counts it in the audit, `refuse` raises an error.
-    casing: `keep`, or `lower` before tokenizing.
+    casing: `keep`, or `lower` before tokenizing (`lower:tr` as Turkish and Azerbaijani do).
     overflow: an input longer than the window is an `error`, or loses its oldest context sentences
         (`drop`). A text that does not fit by itself is an error, or is scored by a left-to-right model in
         windows that advance by half a window (`slide`) or by N tokens (`slide:N`).

@@ -42,14 +42,14 @@ def notebook_progress() -> Progress | None:
 
 def write_line(stream: TextIO) -> Progress:
     """Progress as one line that is written over, and ended when all is done."""
-    told = -1, ""
+    last = -1, ""
 
     def tell(step: str, done: int, total: int) -> None:
-        nonlocal told
+        nonlocal last
         percent = 100 * done // total if total else 100
-        if (percent, step) == told:
+        if (percent, step) == last:
             return
-        told = percent, step
+        last = percent, step
         end = "\n" if done >= total else ""
         stream.write(f"\r{step}: {percent}% ({done:,} of {total:,}){end}")
         stream.flush()

@@ -88,13 +88,13 @@ def split_bars(text: str, bar: str = BAR) -> tuple[str, list[Span]]:
     joined, spans = "", list[Span]()
     spaced = False
     for piece in pieces:
-        own = piece.strip()
+        words = piece.strip()
         spaced = spaced or piece[:1].isspace()
-        apart = bool(joined and own) and (spaced or not is_seamless(joined, own))
+        apart = bool(joined and words) and (spaced or not is_seamless(joined, words))
         start = len(joined) + apart
-        joined += " " * apart + own
-        spans.append((start if own else len(joined), len(joined)))
-        spaced = piece[-1:].isspace() or (spaced and not own)
+        joined += " " * apart + words
+        spans.append((start if words else len(joined), len(joined)))
+        spaced = piece[-1:].isspace() or (spaced and not words)
     return joined, spans
 
 

@@ -136,6 +136,17 @@ CLOZE: Schema = {
     "dropped": pl.Int64(),
 }
 
+# One row per word and position: its log-probability in each neutral context, and its log-prior.
+PRIORS: Schema = {
+    "form": TEXT,
+    "start": TEXT,
+    "lead": TEXT,
+    "closed": pl.Boolean(),
+    "n_tokens": pl.Int64(),
+    "logprobs": pl.List(pl.Float64()),
+    "prior": pl.Float64(),
+}
+
 # Scores against ratings; `level` is `all`, `suite` or `phenomenon`.
 CORRELATIONS: Schema = {
     "measure": TEXT,
@@ -200,8 +211,8 @@ def is_simulated(table: pl.DataFrame) -> bool:
     >>> is_simulated(pl.DataFrame({"rater": ["sim-1f", "2a"]})), is_simulated(pl.DataFrame({"rater": ["2a"]}))
     (True, False)
     """
-    told = table.get_column("simulated", default=None)
-    if told is not None and told.cast(pl.String).str.to_lowercase().eq("true").any():
+    marks = table.get_column("simulated", default=None)
+    if marks is not None and marks.cast(pl.String).str.to_lowercase().eq("true").any():
         return True
     ids = [table[name].cast(pl.String) for name in ("rater", "participant") if name in table.columns]
     return any(bool(one.str.starts_with(SIMULATED_RATER).any()) for one in ids)

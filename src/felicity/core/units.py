@@ -19,7 +19,7 @@ def to_bits(nats: float) -> float:
     return nats / NATS_PER_BIT
 
 
-def convert(nats: float, unit: str) -> float:
+def convert_nats(nats: float, unit: str) -> float:
     """Nats in the requested unit.
 
     Raises UnknownName.

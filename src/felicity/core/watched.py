@@ -129,14 +129,14 @@ class WatchedFiles:
 
     def _look(self) -> dict[Path, Stamp]:
         """The identity of every file."""
-        found = {}
+        stamps = {}
         for path in self._find():
             try:
                 state = path.stat()
             except OSError as error:
                 raise ChangedFile(path) from error
-            found[path] = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-        return found
+            stamps[path] = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+        return stamps
 
 
 def is_young(stamp: Stamp) -> bool:

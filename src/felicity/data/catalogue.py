@@ -16,10 +16,12 @@ from felicity.core.files import refuse_name
 from felicity.core.frames import as_polars, is_frame
 from felicity.core.regions import BAR, split_bars
 from felicity.core.registry import BrokenPlugin
+from felicity.data.benchmarks import load_benchmarks
 from felicity.data.cloze_table import is_cloze_table, read_cloze_table
-from felicity.data.entry import Entry, load_entries
-from felicity.data.formats import FORMATS
-from felicity.data.locate import get_copy
+from felicity.data.entry import Entry, Method, load_entries
+from felicity.data.formats import FORMATS, join_rows
+from felicity.data.languages import ALL_LANGUAGES, choose_languages, match_languages
+from felicity.data.locate import Copy, get_copy
 from felicity.data.pairs import (
     Columns,
     find_columns,
@@ -30,8 +32,9 @@ from felicity.data.pairs import (
     read_pairs,
     read_rated,
 )
-from felicity.data.rows import LEFT_OUT
-from felicity.data.suites import build_items, read_suite
+from felicity.data.people import read_people
+from felicity.data.rows import LEFT_OUT, ItemRows
+from felicity.data.suites import build_suite_items, read_suite
 from felicity.data.tables import Table, is_table, read_table
 
 STARTER = "starter"
@@ -75,6 +78,8 @@ class Dataset:
     file, line and reason. notes: remarks on this copy for the reader. score: what its number and its
     sentences are called, by the fields of Headline, where that is not the rule's. boundary: how the tokens
     of a region are summed. barred: lines whose texts had bars between regions, which were taken out.
+    languages: the tags of its items' languages, if stated. people: what people answered, by suite (see
+    `read_people`). measures: those of the method, if it has its own.
     """
 
     name: str
@@ -91,29 +96,50 @@ class Dataset:
     notes: tuple[str, ...] = ()
     boundary: str = "auto"
     barred: tuple[int, ...] = ()
+    languages: tuple[str, ...] = ()
+    people: pl.DataFrame | None = None
+    measures: tuple[str, ...] = ()
 
 
-def list_datasets() -> list[dict[str, str]]:
-    """Every named dataset: title, licence, rules and home."""
+def list_datasets(language: str | None = None) -> list[dict[str, Any]]:
+    """Every named dataset: title, languages, licence, rules and home; only those in `language`, if given.
+
+    Raises UnknownName for a language that is not known.
+    """
     built_in = {
         "name": STARTER,
         "title": STARTER_TITLE,
+        "languages": ["en"],
         "licence": "Apache-2.0",
         "rules": "pair",
         "home": "built in",
     }
-    return [built_in, *(_describe(name) for name in load_entries())]
+    rows = [built_in, *(_describe(name) for name in load_entries())]
+    rows += [
+        {
+            "name": one.name,
+            "title": f"Benchmark: {one.title}",
+            "languages": [one.language],
+            "licence": "those of its datasets",
+            "rules": ", ".join(task.name for task in one.tasks),
+            "home": one.home,
+        }
+        for one in load_benchmarks().values()
+    ]
+    return [row for row in rows if language is None or match_languages(language, row["languages"])]
 
 
-def _describe(name: str) -> dict[str, str]:
+def _describe(name: str) -> dict[str, Any]:
     """A row of the list; for a broken outside package, what is wrong with it."""
     try:
         entry = load_entries()[name]
     except BrokenPlugin as error:
-        return {"name": name, "title": str(error), "licence": "", "rules": "", "home": ""}
+        broken = dict.fromkeys(("licence", "rules", "home"), "")
+        return {"name": name, "title": str(error), "languages": []} | broken
     return {
         "name": entry.name,
         "title": entry.title,
+        "languages": list(entry.languages),
         "licence": entry.licence,
         "rules": ", ".join(entry.methods),
         "home": entry.home,
@@ -142,7 +168,8 @@ def read_dataset(
 ) -> Dataset:
     """A dataset by its name, or from a file: pairs, n-tuples in a long table, or a suite with regions.
 
-    For a file, `columns.suite` names the column; for a dataset it selects that suite. `folder` is the user's
+    For a file, `columns.suite` names the column; for a dataset it selects that suite. `columns.language`
+    selects one language of several, or `all` of them. `folder` is the user's
     own copy. Rules in `without` are not used unless `rule` names them. `affirmative` is the condition of a
     cloze file whose targets are looked for; by default those of all conditions are.
 
@@ -153,7 +180,11 @@ def read_dataset(
         _refuse_affirmative(affirmative, name)
         if name == STARTER and rule not in (None, "pair"):
             raise UnknownName(f"rule for '{STARTER}'", str(rule), ["pair"])
-        whole = _read_starter() if name == STARTER else _read_entry(find_entry(name), rule, folder, without)
+        if name == STARTER:
+            choose_languages(STARTER, ["en"], columns.language)
+            whole = _read_starter()
+        else:
+            whole = _read_entry(find_entry(name), rule, folder, without, columns.language)
         items = filter_items(whole.items, suite=columns.suite, phenomenon=columns.phenomenon)
         return Dataset(**(vars(whole) | {"items": items}))
     path = Path(name)
@@ -162,7 +193,7 @@ def read_dataset(
         raise UnknownName("dataset", name, known, hint="see `felicity data ls`, or give a file that exists")
     if rule is not None:
         raise BadInput(f"The format of a file decides how it is judged; omit --rule for {name}.")
-    return _read_file(path, columns, affirmative)
+    return _choose_language(_read_file(path, columns, affirmative), columns.language)
 
 
 def _refuse_affirmative(affirmative: str | None, name: str) -> None:
@@ -170,11 +201,6 @@ def _refuse_affirmative(affirmative: str | None, name: str) -> None:
         raise BadInput(
             f"--affirmative is for cloze files: {name} is none, or says itself whose targets count; omit it."
         )
-
-
-def read_items(name: str, columns: Columns | None = None) -> pl.DataFrame:
-    """The items of a dataset or file, under its default rule."""
-    return read_dataset(name, columns).items
 
 
 def _read_starter() -> Dataset:
@@ -187,16 +213,19 @@ def _read_starter() -> Dataset:
         contrasts=(PAIR,),
         rows=len(items) // 2,
         left_out=pl.DataFrame(schema=LEFT_OUT),
+        languages=("en",),
     )
 
 
-def _read_entry(entry: Entry, rule: str | None, folder: Path | None, without: Collection[str]) -> Dataset:
+def _read_entry(
+    entry: Entry, rule: str | None, folder: Path | None, without: Collection[str], language: str | None
+) -> Dataset:
     name, method = entry.method(rule, without=without)
-    copy = get_copy(entry, folder)
-    rows = FORMATS[entry.format](copy.paths, entry, method)
-    if rows.items.is_empty():
-        reason = rows.left_out["reason"][0] if len(rows.left_out) else "the files are empty"
-        raise BadInput(f"No row of {copy.paths[0].parent} is a stimulus of {entry.name}: {reason}.")
+    parts = entry.narrow(language)
+    copies = [get_copy(part, folder) for part in parts]
+    rows = join_rows([_read_part(part, copy, method) for part, copy in zip(parts, copies, strict=True)])
+    people = [read_people(part, copy) for part, copy in zip(parts, copies, strict=True)]
+    asked = [frame for frame in people if frame is not None]
     return Dataset(
         name=entry.name,
         items=rows.items,
@@ -210,8 +239,45 @@ def _read_entry(entry: Entry, rule: str | None, folder: Path | None, without: Co
         boundary=method.boundary,
         rows=rows.read + len(rows.left_out),
         left_out=rows.left_out,
-        notes=(copy.note,) if copy.note else (),
+        notes=tuple(copy.note for copy in copies if copy.note),
+        languages=tuple(part.language for part in parts if part.language),
+        people=pl.concat(asked) if asked else None,
+        measures=method.measures,
     )
+
+
+def _read_part(entry: Entry, copy: Copy, method: Method) -> ItemRows:
+    """The items of one language; of a dataset with several, items and suites are named after theirs."""
+    rows = FORMATS[entry.format](copy.paths, entry, method)
+    if rows.items.is_empty():
+        reason = rows.left_out["reason"][0] if len(rows.left_out) else "the files are empty"
+        raise BadInput(f"No row of {copy.paths[0].parent} is a stimulus of {entry.name}: {reason}.")
+    if not entry.parts:
+        return rows
+    items = rows.items.with_columns(language=pl.lit(entry.language))
+    return replace(rows, items=_name_by_language(items))
+
+
+def _name_by_language(items: pl.DataFrame) -> pl.DataFrame:
+    """Items whose names, suites and phenomena begin with their language, so that none is pooled."""
+    names = ("item", "suite", "phenomenon")
+    return items.with_columns(pl.concat_str("language", name, separator="/").alias(name) for name in names)
+
+
+def _choose_language(data: Dataset, asked: str | None) -> Dataset:
+    """A user's own file, narrowed to a language by its column `language`, if it has one.
+
+    Raises BadInput if it has several languages and none is asked for, or lacks the one asked for.
+    """
+    if "language" not in data.items.columns:
+        if asked not in (None, ALL_LANGUAGES):
+            raise BadInput(f"{data.name} has no column 'language'; add one, or omit --language.")
+        return data
+    items = data.items.with_columns(pl.col("language").cast(pl.String).fill_null(""))
+    tags = items["language"].unique(maintain_order=True).to_list()
+    chosen = choose_languages(data.name, tags, asked)
+    named = _name_by_language(items) if len(tags) > 1 else items
+    return replace(data, items=named.filter(pl.col("language").is_in(chosen)), languages=tuple(chosen))
 
 
 def take_frame(frame: Any, columns: Columns | None = None, *, affirmative: str | None = None) -> Dataset:
@@ -219,12 +285,20 @@ def take_frame(frame: Any, columns: Columns | None = None, *, affirmative: str |
 
     Raises BadInput if it is not a frame, is empty, or cannot be used.
     """
+    columns = columns or Columns()
+    return _choose_language(_take_table(tabulate_frame(frame), columns, affirmative), columns.language)
+
+
+def tabulate_frame(frame: Any) -> Table:
+    """A polars or pandas frame as a table, its numbers as text, as in a file.
+
+    Raises BadInput if it is not a frame, or is empty.
+    """
     if not is_frame(frame):
         raise BadInput(f"A dataset is a name, a file or a frame, not {type(frame).__name__}.")
     frame = as_polars(frame)
     rows = frame.with_columns(pl.selectors.numeric().cast(pl.String)).to_dicts()
-    table = Table(Path(FRAME), frame.columns, rows, list(range(1, len(rows) + 1)))
-    return _take_table(table, columns or Columns(), affirmative)
+    return Table(Path(FRAME), frame.columns, rows, list(range(1, len(rows) + 1)))
 
 
 def _read_file(path: Path, columns: Columns, affirmative: str | None) -> Dataset:
@@ -233,7 +307,7 @@ def _read_file(path: Path, columns: Columns, affirmative: str | None) -> Dataset
     if is_document(path):
         _refuse_affirmative(affirmative, str(path))
         suite = read_suite(path)
-        items = filter_items(build_items(suite), suite=columns.suite, phenomenon=columns.phenomenon)
+        items = filter_items(build_suite_items(suite), suite=columns.suite, phenomenon=columns.phenomenon)
         return Dataset(
             name=path.name,
             items=items,

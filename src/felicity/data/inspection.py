@@ -13,13 +13,14 @@ from felicity.core.files import refuse_name
 from felicity.data.catalogue import STARTER, STARTER_TITLE, Dataset, read_dataset
 from felicity.data.cloze_table import NEEDED, is_cloze_table
 from felicity.data.entry import load_entries
+from felicity.data.languages import describe_tags
 from felicity.data.pairs import PAIR_CONDITIONS, Columns, find_columns, is_long, is_rated, name_conditions
 from felicity.data.tables import Table, read_table
 
 PROBLEMS = {"line": pl.Int64(), "problem": pl.String(), "column": pl.String(), "detail": pl.String()}
 STRAY = r"^\s|\s$|\s\s|[\t\n\r\u00a0\u200b\ufeff]|\s[.,!?;:](?:\s|$)"
 CURLY = "[\u2018\u2019\u201c\u201d]"
-ENDED = r"""[.!?\u2026\u3002\uff01\uff1f:;]["'\u2019\u201d\u00bb)\]]*\s*$"""
+ENDED = r"""[.!?\u2026\u3002\uff01\uff1f:;\u0964\u0965\u061f\u06d4]["'\u2019\u201d\u00bb)\]]*\s*$"""
 MIXED = r"\p{Latin}[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{Latin}"
 EMPTY, STRAY_SPACE, IDENTICAL, DUPLICATE = "empty cell", "stray space", "identical texts", "duplicate item"
 REVERSED, UNUSABLE, BARS = "reversed pair", "cannot be used", "region bars"
@@ -27,7 +28,7 @@ QUOTES, UNENDED, SCRIPTS = "curly quotes", "missing full stop", "mixed scripts"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class CheckedFile:
     """What a file contains, as far as it can be read, and what is to be fixed in it, as rows of PROBLEMS.
 
     rows: how many rows of the kind `counted`.
@@ -39,7 +40,7 @@ class Checked:
     counted: Literal["stimuli", "ratings"] = "stimuli"
 
 
-def check_file(path: Path, columns: Columns) -> Checked:
+def check_file(path: Path, columns: Columns) -> CheckedFile:
     """Everything in a user's file that `felicity run` would refuse, or mention in its audit.
 
     A table is checked cell by cell before it is read, so that all its empty cells are listed; then it is
@@ -62,23 +63,23 @@ def check_file(path: Path, columns: Columns) -> Checked:
     rest = Table(path, table.columns, [row for row, _ in whole], [line for _, line in whole])
     rest = name_conditions(rest, columns.factors)
     items = _lay_out(rest, columns)
-    found = pl.concat([empty, _find_empty(rest, _list_needed(rest, columns)), _find_words(rest)])
+    problems = pl.concat([empty, _find_empty(rest, _list_needed(rest, columns)), _find_words(rest)])
     try:
         dataset = read_dataset(str(path), columns)
     except FelicityError as error:
         # An empty cell is the first thing that the reader refuses; it is in the list already.
-        if found.is_empty():
+        if problems.is_empty():
             row = (None, UNUSABLE, "", str(error))
-            found = pl.DataFrame([row], schema=PROBLEMS, orient="row")
+            problems = pl.DataFrame([row], schema=PROBLEMS, orient="row")
     else:
         items = dataset.items if is_rated(rest) or is_cloze_table(rest) else items
         bars = [(line, BARS, "", "taken out before scoring") for line in dataset.barred]
-        found = pl.concat([found, pl.DataFrame(bars, schema=PROBLEMS, orient="row")])
-    return _gather(items, pl.concat([found, check_items(items)]))
+        problems = pl.concat([problems, pl.DataFrame(bars, schema=PROBLEMS, orient="row")])
+    return _gather(items, pl.concat([problems, check_items(items)]))
 
 
-def _gather(items: pl.DataFrame, problems: pl.DataFrame) -> Checked:
-    return Checked(
+def _gather(items: pl.DataFrame, problems: pl.DataFrame) -> CheckedFile:
+    return CheckedFile(
         items=items["item"].n_unique(),
         rows=len(items),
         problems=problems.sort("line", maintain_order=True, nulls_last=True),
@@ -233,6 +234,7 @@ def describe_dataset(dataset: Dataset, *, rows: int) -> dict[str, Any]:
         "items": items["item"].n_unique(),
         "stimuli": len(items),
         "licence": entry.licence if entry else licence,
+        "languages": describe_tags(dataset.languages),
         "home": entry.home if entry else "",
         "version": entry.version if entry else "",
         "rule": dataset.method,
@@ -251,9 +253,9 @@ def describe_dataset(dataset: Dataset, *, rows: int) -> dict[str, Any]:
 def _examples(shown: pl.DataFrame) -> list[dict[str, Any]]:
     named = shown.get_column("context_text", default=None)
     contexts = [None] * len(shown) if named is None else named.to_list()
-    found: dict[str, dict[str, Any]] = {}
+    first_rows: dict[str, dict[str, Any]] = {}
     rows = zip(shown["item"], shown["condition"], contexts, shown["text"], strict=True)
     for item, condition, context, text in rows:
         whole = f"{context} {text}" if context else text
-        found.setdefault(item, {"item": item})[condition] = whole
-    return list(found.values())
+        first_rows.setdefault(item, {"item": item})[condition] = whole
+    return list(first_rows.values())

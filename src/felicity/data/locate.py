@@ -8,6 +8,7 @@ import urllib.request
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from felicity.core.errors import BadInput, FelicityError
 from felicity.core.files import cache_folder, data_folder, read_bytes, replacing_folder
@@ -52,6 +53,14 @@ def find_copy(entry: Entry, folder: Path | None = None) -> Copy | None:
         if paths:
             return Copy(paths, check_files(entry, paths))
     return None
+
+
+def has_copy(entry: Entry, folder: Path | None = None) -> bool:
+    """Whether the files of a dataset are in the folder, or without one in a place that is searched."""
+    try:
+        return find_copy(entry, folder) is not None
+    except BadInput:
+        return False
 
 
 def search_places() -> list[Path]:
@@ -147,7 +156,13 @@ def _keep_others(entry: Entry, target: Path, part: Path) -> None:
 def _download(entry: Entry) -> dict[str, bytes]:
     if entry.archive:
         return _unpack(entry, _read(entry.archive, entry))
-    return {file: _read(f"{entry.fetch.rstrip('/')}/{Path(file).name}", entry) for file in entry.files}
+    return {file: _read(_address(entry, file), entry) for file in entry.files}
+
+
+def _address(entry: Entry, file: str) -> str:
+    if "{file}" in entry.fetch:
+        return entry.fetch.format(file=quote(file))
+    return f"{entry.fetch.rstrip('/')}/{Path(file).name}"
 
 
 def _unpack(entry: Entry, content: bytes) -> dict[str, bytes]:

@@ -31,7 +31,8 @@ RATED = "rated"
 class Columns:
     """The names of the columns; None means the usual name, if the table has it.
 
-    factors: columns whose values together name the condition of a stimulus.
+    factors: columns whose values together name the condition of a stimulus. language: which language of a
+    dataset to read, by tag, code or name, or `all`.
     """
 
     good: str = "good"
@@ -39,6 +40,7 @@ class Columns:
     suite: str | None = None
     phenomenon: str | None = None
     factors: tuple[str, ...] = ()
+    language: str | None = None
 
     @property
     def options(self) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
@@ -115,11 +116,13 @@ FILTERS: dict[str, Callable[[str, str, str], str]] = {
     "sign": _sign,
     "strip": lambda text, _, __: text.strip(),
     "tabs": lambda text, _, __: text.replace("\t", " "),
+    # Chinese words that a file separates by spaces, as they are written.
+    "joined": lambda text, _, __: "".join(text.split()),
 }
 
 
 @dataclass(frozen=True)
-class Rows:
+class ItemRows:
     """Items, the number of rows they were built from, and every row left out, with the reason."""
 
     items: pl.DataFrame
@@ -127,7 +130,7 @@ class Rows:
     left_out: pl.DataFrame
 
 
-def read_rows(table: Table, entry: Entry, method: Method) -> Rows:
+def read_item_rows(table: Table, entry: Entry, method: Method) -> ItemRows:
     """Items of one file.
 
     Raises BadInput if the file lacks a field that the entry names.
@@ -137,9 +140,14 @@ def read_rows(table: Table, entry: Entry, method: Method) -> Rows:
     left: list[tuple[str, int, str]] = []
     seen: dict[tuple[str, str], int] = {}
     used = 0
+    # The names of the file and of its folder may be fields: some datasets encode a factor in them.
+    named: dict[str, object] = {
+        "file": table.path.name.split(".")[0],
+        "folder": _name_folder(table.path, entry),
+    }
     for row, line in zip(table.rows, table.lines, strict=True):
         try:
-            stimuli = _stimuli(row, line, table, entry, method)
+            stimuli = _stimuli(row, line, named, entry, method)
             for stimulus in stimuli:
                 key = str(stimulus["item"]), str(stimulus["condition"])
                 if key in seen:
@@ -150,7 +158,7 @@ def read_rows(table: Table, entry: Entry, method: Method) -> Rows:
         seen |= {(str(s["item"]), str(s["condition"])): line for s in stimuli}
         made += stimuli
         used += 1
-    return Rows(_frame(made, method), used, pl.DataFrame(left, schema=LEFT_OUT, orient="row"))
+    return ItemRows(_frame(made, method), used, pl.DataFrame(left, schema=LEFT_OUT, orient="row"))
 
 
 def _refuse_other_fields(table: Table, entry: Entry, method: Method) -> None:
@@ -160,17 +168,16 @@ def _refuse_other_fields(table: Table, entry: Entry, method: Method) -> None:
     if method.where:
         # Files to which the method does not apply need not have its fields.
         needed = list(method.where)
-    known = {*table.columns, "file"}
+    known = {*table.columns, "file", "folder"}
     missing = [name for name in needed if name not in known]
     if missing:
         raise BadInput(f"{table.path} has no field '{missing[0]}'; it is not a file of {entry.name}.")
 
 
 def _stimuli(
-    row: dict[str, object], line: int, table: Table, entry: Entry, method: Method
+    row: dict[str, object], line: int, named: dict[str, object], entry: Entry, method: Method
 ) -> list[dict[str, object]]:
-    # The file's own name may be a field: some datasets encode a factor in it.
-    fields = {"file": table.path.name.split(".")[0]} | row
+    fields = named | row
     for name, value in method.where.items():
         if row.get(name) != value:
             raise RowMismatch(f"'{name}' is not {str(value).lower()}")
@@ -182,20 +189,28 @@ def _stimuli(
         "phenomenon": phenomenon,
         "line": line,
     } | {name: _keep(name, template, fields, entry) for name, template in method.keep.items()}
+    texts = [_fill_optional(stimulus.text, fields, entry) for stimulus in method.stimuli]
     return [
         shared
         | {
             "condition": fill_template(stimulus.condition, fields, entry.maps),
-            "context_text": _context(stimulus.context, fields, entry),
-            "text": fill_template(stimulus.text, fields, entry.maps),
+            "context_text": _fill_optional(stimulus.context, fields, entry),
+            "text": text,
         }
-        for stimulus in method.stimuli
+        for stimulus, text in zip(method.stimuli, texts, strict=True)
+        if text is not None
     ]
 
 
-def _keep(name: str, template: str, fields: dict[str, object], entry: Entry) -> str:
-    text = fill_template(template, fields, entry.maps)
-    if name in NUMBERS:
+def _name_folder(path: Path, entry: Entry) -> str:
+    """The folder of a file as the entry has it, whatever the folder of the copy is called."""
+    name = path.name.removesuffix(".gz")
+    return next((Path(file).parent.name for file in entry.files if Path(file).name == name), "")
+
+
+def _keep(name: str, template: str, fields: dict[str, object], entry: Entry) -> str | None:
+    text = _fill_optional(template, fields, entry)
+    if name in NUMBERS and text is not None:
         try:
             float(text)
         except ValueError as error:
@@ -203,8 +218,8 @@ def _keep(name: str, template: str, fields: dict[str, object], entry: Entry) -> 
     return text
 
 
-def _context(template: str, fields: dict[str, object], entry: Entry) -> str | None:
-    """A context may be absent if the entry marks it with `?`."""
+def _fill_optional(template: str, fields: dict[str, object], entry: Entry) -> str | None:
+    """A text, context or kept column may be absent if the entry marks it with `?`."""
     if template.startswith("?"):
         try:
             return fill_template(template[1:], fields, entry.maps)

@@ -16,11 +16,11 @@ import polars as pl
 
 from felicity.core.documents import Document, Where, read_document
 from felicity.core.errors import BadInput
-from felicity.core.formulas import ALL_REGIONS, list_regions, parse_formula
+from felicity.core.formulas import ALL_REGIONS, list_regions, parse_prediction
 from felicity.core.regions import is_seamless
 from felicity.core.schemas import ITEMS
 from felicity.data.entry import Entry, Method
-from felicity.data.rows import LEFT_OUT, Rows
+from felicity.data.rows import LEFT_OUT, ItemRows
 from felicity.data.tables import Table, read_table
 
 METRICS = ("sum", "mean", "median", "range", "max", "min")
@@ -57,7 +57,7 @@ class Suite:
     boundary: str = "auto"
 
 
-def build_items(suite: Suite) -> pl.DataFrame:
+def build_suite_items(suite: Suite) -> pl.DataFrame:
     """One row per item and condition, with the whole sentence and the characters of every region."""
     rows = []
     for number, conditions in suite.items.items():
@@ -107,21 +107,21 @@ def check_prediction(formula: str, suite_regions: Sequence[tuple[str, str]], con
     """
     numbers = {number for number, _ in suite_regions}
     names = [name for _, name in suite_regions]
-    known = {*numbers, *names, ALL_REGIONS}
-    for place in list_regions(parse_formula(formula)):
-        if place.condition not in conditions:
+    regions = {*numbers, *names, ALL_REGIONS}
+    for region in list_regions(parse_prediction(formula)):
+        if region.condition not in conditions:
             raise BadInput(
-                f"Formula '{formula}' names the condition '{place.condition}', but there are only "
+                f"Formula '{formula}' names the condition '{region.condition}', but there are only "
                 f"{', '.join(sorted(conditions))}."
             )
-        if place.region not in known:
+        if region.region not in regions:
             raise BadInput(
-                f"Formula '{formula}' names the region '{place.region}', but there are only "
+                f"Formula '{formula}' names the region '{region.region}', but there are only "
                 f"{', '.join(number for number, _ in suite_regions)}."
             )
-        if place.region not in numbers and names.count(place.region) > 1:
+        if region.region not in numbers and names.count(region.region) > 1:
             raise BadInput(
-                f"Formula '{formula}' names the region '{place.region}', but several have that name; use "
+                f"Formula '{formula}' names the region '{region.region}', but several have that name; use "
                 "numbers."
             )
 
@@ -191,11 +191,11 @@ def check_predictions(
     """Check every formula, its regions and its conditions; an error names its line."""
     if not formulas:
         document.fail(("predictions",), "is empty; write at least one formula")
-    for formula, place in zip(formulas, places, strict=True):
+    for formula, path in zip(formulas, places, strict=True):
         try:
             check_prediction(formula, regions, conditions)
         except BadInput as error:
-            document.fail(place, f"does not work: {str(error).rstrip('.')}")
+            document.fail(path, f"does not work: {str(error).rstrip('.')}")
 
 
 def _items(document: Document) -> tuple[dict[str, dict[str, list[str]]], dict[str, int]]:
@@ -237,12 +237,12 @@ def _regions(document: Document, items: dict[str, dict[str, list[str]]]) -> list
     return [(str(place + 1), name) for place, name in enumerate(names)]
 
 
-def read_suites(paths: list[Path], entry: Entry, _: Method) -> Rows:
+def read_suites(paths: list[Path], entry: Entry, _: Method) -> ItemRows:
     """Items of several suite files; the entry's map `phenomena` gives each suite's phenomenon by pattern."""
     patterns = entry.maps.get("phenomena", {})
-    parts = [build_items(read_suite(path, patterns)) for path in paths]
+    parts = [build_suite_items(read_suite(path, patterns)) for path in paths]
     items = pl.concat(parts)
-    return Rows(items, len(items), pl.DataFrame(schema=LEFT_OUT))
+    return ItemRows(items, len(items), pl.DataFrame(schema=LEFT_OUT))
 
 
 def read_suite(path: Path, phenomena: Mapping[str, str] | None = None) -> Suite:
@@ -254,8 +254,8 @@ def read_suite(path: Path, phenomena: Mapping[str, str] | None = None) -> Suite:
     if "meta" not in document.content:
         return parse_suite(document)
     name = document.text(("meta", "name"), "the suite's name")
-    found = [what for pattern, what in (phenomena or {}).items() if fnmatchcase(name, pattern)]
-    return _parse(document, name, found[0] if found else "")
+    matching = [what for pattern, what in (phenomena or {}).items() if fnmatchcase(name, pattern)]
+    return _parse(document, name, matching[0] if matching else "")
 
 
 def _parse(document: Document, name: str, phenomenon: str) -> Suite:
@@ -270,8 +270,8 @@ def _parse(document: Document, name: str, phenomenon: str) -> Suite:
         document.fail(("region_meta",), f"calls a region '{clash}', which is the number of another")
     items: dict[str, dict[str, list[str]]] = {}
     lines: dict[str, int] = {}
-    for place in range(len(document.get(("items",), list, "a list of items"))):
-        where: Where = ("items", place)
+    for index in range(len(document.get(("items",), list, "a list of items"))):
+        where: Where = ("items", index)
         number = str(document.get((*where, "item_number"), int, "a number"))
         if number in items:
             document.fail((*where, "item_number"), f"is {number}, which another item has already")
@@ -281,8 +281,8 @@ def _parse(document: Document, name: str, phenomenon: str) -> Suite:
         document.fail(("items",), "is empty")
     conditions = set.intersection(*(set(item) for item in items.values()))
     count = len(document.get(("predictions",), list, "a list of predictions"))
-    places: list[Where] = [("predictions", place, "formula") for place in range(count)]
-    formulas = [document.text(place, "a formula") for place in places]
+    places: list[Where] = [("predictions", index, "formula") for index in range(count)]
+    formulas = [document.text(index, "a formula") for index in places]
     check_predictions(document, formulas, places, regions, conditions)
     return Suite(
         name=name,
@@ -297,10 +297,10 @@ def _parse(document: Document, name: str, phenomenon: str) -> Suite:
 
 
 def _conditions(document: Document, where: Where, numbers: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for place in range(len(document.get(where, list, "a list of conditions"))):
         name = document.text((*where, place, "condition_name"), "the condition's name")
-        if name in found:
+        if name in texts:
             document.fail((*where, place, "condition_name"), f"is '{name}', which this item has already")
         regions: Where = (*where, place, "regions")
         contents: dict[str, str] = {}
@@ -313,10 +313,10 @@ def _conditions(document: Document, where: Where, numbers: list[str]) -> dict[st
             document.fail(
                 regions, f"numbers {', '.join(contents)}, where region_meta has {', '.join(numbers)}"
             )
-        found[name] = list(contents.values())
-        if not any(text.strip() for text in found[name]):
+        texts[name] = list(contents.values())
+        if not any(text.strip() for text in texts[name]):
             document.fail(regions, "has no words")
-    return found
+    return texts
 
 
 def read_old_suite(path: Path, *, name: str, metric: str, predictions: Sequence[str]) -> Suite:

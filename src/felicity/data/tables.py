@@ -34,8 +34,8 @@ class Table:
         Raises UnknownName if there is no such column, BadInput if it is not text.
         """
         if name not in self.columns:
-            known = ", ".join(self.columns)
-            hint = f"name another with --{option} (columns: {known})"
+            columns = ", ".join(self.columns)
+            hint = f"name another with --{option} (columns: {columns})"
             raise UnknownName("column", name, self.columns, hint=hint, where=str(self.path))
         cells = [row.get(name) for row in self.rows]
         for cell, line in zip(cells, self.lines, strict=True):

@@ -1,3 +1,9 @@
+from .neutral import PROBES as PROBES
+from .neutral import NeutralContext as NeutralContext
+from .neutral import PriorPrompt as PriorPrompt
+from .neutral import draw_neutral as draw_neutral
+from .neutral import list_prompts as list_prompts
+from .neutral import place_word as place_word
 from .parsing import describe_parser as describe_parser
 from .perturbations import perturb as perturb
 from .requests import build_prompts as build_prompts

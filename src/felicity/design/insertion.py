@@ -1,13 +1,11 @@
 """Phrases inserted before or after a sentence, or quotes around it, with correct capitals and punctuation."""
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 FOLDER = "words"
 WORD = re.compile(r"[^\W\d_]+")
@@ -18,28 +16,29 @@ MOST_CAPITALS = 0.05
 ENDING = re.compile(r"(?P<space>\s*)(?P<mark>[.!?…]+)(?P<close>\s*[\"”’']*)$")
 # A full stop that belongs to the last word stays with it: "in the U.S., fortunately."
 ABBREVIATION = re.compile(r"(?:\b(?:[^\W\d_]\.)+[^\W\d_]|\b(?:etc|Inc|Jr|Sr|Co|Ltd|Corp))$")
+SHORTEST_PLURAL = 4
 # Some published questions end in a full stop; no statement starts with these.
 ASKING = ("who", "whose", "whom", "which")
+# A noun before a finite verb is a subject, not an order: "Help came.", "Try as he might, he failed."
+SUBJECT_NEXT = re.compile(r"\s+(?:is|are|was|were|has|have|had|will|would|can|could|came|as)\b")
+# What may stand before the verb of an order.
+BEFORE_ORDER = re.compile(r"(?:please|never|do not|don't|always)\s+", re.IGNORECASE)
+# Sentence adverbs (Thankfully, Virtually), but not names that end alike: those are in the list of names.
+ADVERB = re.compile(r"[^\W\d_]{4,}ly$")
 # An unclosed quotation, from a text truncated inside it, extends to the end.
 INNER_DOUBLE = re.compile(r"\"([^\"]*)(\"|$)|“([^”]*)(”|$)")
 INNER_SINGLE = re.compile(r"(?<!\w)['‘]([^'‘’]+)['’](?!\w)")
 
 
 @cache
-def read_words(name: str) -> tuple[str, ...]:
+def read_word_list(name: str) -> tuple[str, ...]:
     """The words of a list, in order; lines that start with # are comments."""
     lines = (line for line in _read(f"{name}.txt").splitlines() if not line.startswith("#"))
     return tuple(word for line in lines for word in line.split())
 
 
 @cache
-def read_toml(name: str) -> dict[str, Any]:
-    """The content of a TOML file of words."""
-    return tomllib.loads(_read(f"{name}.toml"))
-
-
-@cache
-def read_pairs(name: str) -> dict[str, str]:
+def read_word_pairs(name: str) -> dict[str, str]:
     """A table of two columns with a header, as a mapping from the first to the second."""
     rows = (line.partition("\t") for line in _read(f"{name}.tsv").splitlines()[1:])
     return {first: second for first, _, second in rows}
@@ -68,20 +67,30 @@ def learn_ordinary(sentences: Iterable[str] = ()) -> Ordinary:
                 small[word] += 1
             elif not OPENS.search(sentence, max(0, match.start() - 3), match.start()):
                 capital[word.lower()] += 1
-    unsure = set(read_words("asking_openers"))
+    unsure = set(read_word_list("asking_openers"))
     learnt = {
         word
         for word, count in small.items()
         if word not in unsure and capital[word] <= MOST_CAPITALS * (count + capital[word])
     }
-    return frozenset(learnt | set(read_words("openers")))
+    return frozenset(learnt | set(read_word_list("openers")))
 
 
 def is_ordinary(word: str, ordinary: Ordinary, *, question: bool = False) -> bool:
     """Whether a word at the start of a sentence would be lower-cased inside it."""
+    lower = word.lower()
     if len(word) > 1 and word.isupper():
         return False
-    return word.lower() in ordinary or (question and word.lower() in read_words("asking_openers"))
+    if (
+        lower in ordinary
+        or lower in read_word_list("imperative_openers")
+        or (question and lower in read_word_list("asking_openers"))
+    ):
+        return True
+    if ADVERB.match(lower) and word not in read_word_list("names") and word not in read_word_list("ly_names"):
+        return True
+    # The plural of an ordinary word is one: nations, where the sentences have nation.
+    return lower.endswith("s") and len(lower) > SHORTEST_PLURAL and lower[:-1] in ordinary
 
 
 def lower_first(sentence: str, ordinary: Ordinary, *, question: bool = False) -> str:
@@ -110,7 +119,7 @@ def upper_first(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class SentenceParts:
     """A sentence in parts: brackets around it, its words, and its end.
 
     `space` precedes the mark: usually empty, but a space in tokenized text such as WikiText ("He left .").
@@ -135,6 +144,18 @@ class Sentence:
         return f"{self.space}, "
 
     @property
+    def imperative(self) -> bool:
+        """Whether it is an order or a request, so that insertions can suit one."""
+        rest = BEFORE_ORDER.sub("", self.body, count=1)
+        first = WORD.match(rest)
+        return (
+            first is not None
+            and self.mark != "?"
+            and first.group().lower() in read_word_list("imperative_openers")
+            and (rest != self.body or not SUBJECT_NEXT.match(rest, first.end()))
+        )
+
+    @property
     def question(self) -> bool:
         """Whether it is a question, so that insertions can suit one."""
         first = WORD.match(self.body)
@@ -143,22 +164,22 @@ class Sentence:
         )
 
 
-def split_sentence(text: str) -> Sentence:
+def split_sentence(text: str) -> SentenceParts:
     """The parts of a sentence; without a final mark, all of it is body.
 
     >>> split_sentence('Who said, "Go."')
-    Sentence(body='Who said, "Go', space='', mark='.', close='"', bracketed=False)
+    SentenceParts(body='Who said, "Go', space='', mark='.', close='"', bracketed=False)
     """
     text = text.strip()
     if text.startswith("(") and text.endswith(")") and text.count("(") == 1:
         return replace(split_sentence(text[1:-1]), bracketed=True)
     match = ENDING.search(text)
     if match is None:
-        return Sentence(text, space=" " if " , " in text else "")
-    return Sentence(text[: match.start()], match["space"][:1], match["mark"], match["close"])
+        return SentenceParts(text, space=" " if " , " in text else "")
+    return SentenceParts(text[: match.start()], match["space"][:1], match["mark"], match["close"])
 
 
-def insert_before(sentence: Sentence, phrase: str, ordinary: Ordinary) -> Sentence:
+def insert_before(sentence: SentenceParts, phrase: str, ordinary: Ordinary) -> SentenceParts:
     """The sentence after a phrase.
 
     >>> insert_before(split_sentence("The cat left."), "luckily", frozenset({"the"})).text
@@ -168,7 +189,7 @@ def insert_before(sentence: Sentence, phrase: str, ordinary: Ordinary) -> Senten
     return replace(sentence, body=f"{upper_first(phrase)}{sentence.comma}{body}")
 
 
-def insert_after(sentence: Sentence, phrase: str) -> Sentence:
+def insert_after(sentence: SentenceParts, phrase: str) -> SentenceParts:
     """The sentence with a phrase at its end, before the mark.
 
     >>> insert_after(split_sentence("The cat left."), "luckily").text
@@ -185,7 +206,7 @@ def insert_after(sentence: Sentence, phrase: str) -> Sentence:
     return replace(sentence, body=f"{body}{sentence.comma}{phrase}")
 
 
-def insert_in_quotes(sentence: Sentence, speech: str) -> Sentence:
+def insert_in_quotes(sentence: SentenceParts, speech: str) -> SentenceParts:
     """The sentence as direct speech; quotes inside it become single quotes.
 
     >>> insert_in_quotes(split_sentence('I heard "Go" twice.'), "yesterday, Nora said").text
@@ -196,7 +217,7 @@ def insert_in_quotes(sentence: Sentence, speech: str) -> Sentence:
     gap = sentence.space
     lead = upper_first(speech).replace(", ", sentence.comma)
     quoted = f"{opening}{gap}{_nest(said.text)}{gap}{closing}"
-    return Sentence(f"{lead}{sentence.comma}{quoted}", bracketed=sentence.bracketed)
+    return SentenceParts(f"{lead}{sentence.comma}{quoted}", bracketed=sentence.bracketed)
 
 
 def _nest(text: str) -> str:

@@ -10,7 +10,8 @@ known.
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from felicity.design.insertion import Ordinary, is_ordinary, read_pairs, read_toml, read_words
+from felicity.core.documents import read_packaged_toml
+from felicity.design.insertion import Ordinary, is_ordinary, read_word_list, read_word_pairs
 from felicity.design.parsing import Token, load_parser, parse_sentence
 
 VOWELS = "aeiou"
@@ -50,7 +51,7 @@ def make_pseudoword(syllables: int, draw: Draw, *, vowel: bool) -> str:
     >>> make_pseudoword(2, lambda: 0.5, vowel=False)
     'prommink'
     """
-    parts = read_toml("syllables")
+    parts = read_packaged_toml("felicity.design", "words/syllables.toml")
 
     def pick(kind: str) -> str:
         options = parts[kind]
@@ -79,10 +80,10 @@ def inflect(word: str, ending: str) -> str:
     return word + ("es" if ending == "s" and SIBILANT.search(word) else ending)
 
 
-def choose_article(word: str) -> str:
+def choose_pseudoword_article(word: str) -> str:
     """The indefinite article before a pseudoword; none starts with a vowel letter that sounds otherwise.
 
-    >>> choose_article("olmick"), choose_article("prummeck")
+    >>> choose_pseudoword_article("olmick"), choose_pseudoword_article("prummeck")
     ('an', 'a')
     """
     return "an" if word[:1].lower() in VOWELS else "a"
@@ -102,10 +103,10 @@ def replace_words(sentence: str, draw: Callable[[], float], ordinary: Ordinary) 
         lemma = token.lemma.lower()
         if lemma not in made:
             made[lemma] = _invent(lemma, draw, ordinary, made.values())
-        word = inflect(made[lemma], find_ending(tokens, index))
+        word = inflect(made[lemma], find_inflection(tokens, index))
         texts[index] = _match_case(word, token.text)
         if index and texts[index - 1].lower() in ("a", "an"):
-            texts[index - 1] = _match_case(choose_article(word), texts[index - 1])
+            texts[index - 1] = _match_case(choose_pseudoword_article(word), texts[index - 1])
     return _join(sentence, tokens, texts)
 
 
@@ -114,7 +115,7 @@ def is_content(tokens: Sequence[Token], index: int, ordinary: Ordinary) -> bool:
     token = tokens[index]
     if token.pos not in CONTENT or not token.text.isalpha() or token.dep in ("aux", "auxpass", "neg"):
         return False
-    if token.text.lower() in read_words("kept") or token.lemma.lower() in LIGHT_VERBS:
+    if token.text.lower() in read_word_list("kept") or token.lemma.lower() in LIGHT_VERBS:
         return False
     if _is_fragment(tokens, index):
         return False
@@ -138,14 +139,14 @@ def _is_fragment(tokens: Sequence[Token], index: int) -> bool:
     return after[0].isalpha() or (after == "-" and len(token.text) <= PREFIX_LETTERS)
 
 
-def find_ending(tokens: Sequence[Token], index: int) -> str:
+def find_inflection(tokens: Sequence[Token], index: int) -> str:
     """The ending that a token shows, or would show if it were regular.
 
     The tag decides unless the word's form contradicts it: taggers make errors on unacceptable sentences.
     """
     token = tokens[index]
     word = token.text.lower()
-    number = read_pairs("nouns").get(word) if token.tag != "VBZ" else None
+    number = read_word_pairs("nouns").get(word) if token.tag != "VBZ" else None
     if number is not None:
         return "s" if number == "plural" or (number == "either" and _is_plural(tokens, index)) else ""
     lasting = LASTING.match(token.lemma.lower() if token.tag in INFLECTED else word)
@@ -167,7 +168,7 @@ def _fits(token: Token, ending: str) -> bool:
     if ending == "ing":
         return word.endswith("ing")
     if ending == "ed":
-        is_bare = word == token.lemma.lower() and word not in read_words("steady_verbs")
+        is_bare = word == token.lemma.lower() and word not in read_word_list("steady_verbs")
         return not is_bare and not SHOWS_S.search(word)
     return True
 
@@ -186,14 +187,14 @@ def _is_plural(tokens: Sequence[Token], index: int) -> bool:
 
 def _invent(lemma: str, draw: Callable[[], float], ordinary: Ordinary, taken: Iterable[str]) -> str:
     """A word none of whose forms is in the parser's vocabulary or in the given sentences."""
-    known = load_parser().vocab.strings
+    vocabulary = load_parser().vocab.strings
     tries = 0
     while True:
         # Longer words after many tries, so that one is always found.
         syllables = count_syllables(lemma) + tries // TRIES_A_LENGTH
         word = make_pseudoword(syllables, draw, vowel=lemma[0] in VOWELS)
         forms = [inflect(word, ending) for ending in FORMS]
-        if word not in taken and not any(form in known or form in ordinary for form in forms):
+        if word not in taken and not any(form in vocabulary or form in ordinary for form in forms):
             return word
         tries += 1
 
@@ -204,8 +205,8 @@ def _match_case(word: str, like: str) -> str:
 
 def _join(sentence: str, tokens: Sequence[Token], texts: Sequence[str]) -> str:
     """The texts in place of the tokens, with the sentence's own spacing."""
-    pieces, place = [], 0
+    pieces, end = [], 0
     for token, text in zip(tokens, texts, strict=True):
-        pieces += [sentence[place : token.start], text]
-        place = token.end
-    return "".join([*pieces, sentence[place:]])
+        pieces += [sentence[end : token.start], text]
+        end = token.end
+    return "".join([*pieces, sentence[end:]])

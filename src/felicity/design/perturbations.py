@@ -1,26 +1,27 @@
 """Perturbations of context sentences that keep them grammatical, or ungrammatical, as they were.
 
 The insertions are those of Sinha et al. (2023): a one-word adverb, a long adverbial, a dependent clause or a
-quotation around the sentence, and all together (with the long adverbial, not the short one). Questions have
-their own insertions ("Honestly, who left?"). `nonsense` replaces the content words instead.
+quotation around the sentence, and all together (with the long adverbial, not the short one). Questions and
+orders have their own insertions ("Honestly, who left?", "This time, tell the guests."). `nonsense` replaces
+the content words instead.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Protocol
 
+from felicity.core.documents import read_packaged_toml
 from felicity.core.errors import BadInput
 from felicity.core.registry import Registry
 from felicity.core.sweep import UNPERTURBED
 from felicity.design.insertion import (
     Ordinary,
-    Sentence,
+    SentenceParts,
     insert_after,
     insert_before,
     insert_in_quotes,
     learn_ordinary,
-    read_toml,
-    read_words,
+    read_word_list,
     split_sentence,
 )
 from felicity.design.nonsense import replace_words
@@ -61,8 +62,9 @@ def perturb(name: str, *, sentences: Iterable[str] = ()) -> Perturb:
 class _PhraseSampler:
     """Phrases for one sentence: none twice, and no name that is in the sentence or was used before."""
 
-    def __init__(self, sentence: Sentence, rng: Randomness) -> None:
-        self._lists = read_toml("insertions")["question" if sentence.question else "statement"]
+    def __init__(self, sentence: SentenceParts, rng: Randomness) -> None:
+        kind = "question" if sentence.question else "imperative" if sentence.imperative else "statement"
+        self._lists = read_packaged_toml("felicity.design", "words/insertions.toml")[kind]
         self._rng = rng
         self._body = sentence.body
         self._taken: set[str] = set()
@@ -70,11 +72,11 @@ class _PhraseSampler:
     def phrase(self, kind: str) -> str:
         """A phrase from the list `kind`, with a name if it needs one."""
         phrase = self._draw(self._lists[kind])
-        return phrase.replace(NAME, self._draw(read_words("names"))) if NAME in phrase else phrase
+        return phrase.replace(NAME, self._draw(read_word_list("names"))) if NAME in phrase else phrase
 
     def _draw(self, words: Sequence[str]) -> str:
-        place = int(self._rng.random() * len(words))
-        for word in chain(words[place:], words[:place]):
+        index = int(self._rng.random() * len(words))
+        for word in chain(words[index:], words[:index]):
             if word not in self._taken and word not in self._body:
                 self._taken.add(word)
                 return word

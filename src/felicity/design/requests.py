@@ -47,12 +47,12 @@ def cross_targets(items: pl.DataFrame) -> pl.DataFrame:
         made += rows
         if len(rows) != 2 or rows[0]["text"] == rows[1]["text"]:
             continue
-        for own, other in (rows, rows[::-1]):
+        for row, other in (rows, rows[::-1]):
             made.append(
-                own
+                row
                 | {
-                    "condition": f"{own['condition']}:{other['condition']}",
-                    "context_text": _with_article(own["context_text"], other["context_text"]),
+                    "condition": f"{row['condition']}:{other['condition']}",
+                    "context_text": _with_article(row["context_text"], other["context_text"]),
                     "text": other["text"],
                 }
             )

@@ -37,14 +37,6 @@ def token_f1(a: str, b: str) -> float:
     return bag_f1(*count_words([a, b]))
 
 
-def label_f1(a: str, b: str) -> float:
-    """F1 of the dependency labels of two texts.
-
-    Raises NotPossible if spaCy or its model is not installed.
-    """
-    return bag_f1(*count_labels([a, b]))
-
-
 def bag_f1(a: Bag, b: Bag) -> float:
     """F1 of two bags."""
     size = a.total() + b.total()

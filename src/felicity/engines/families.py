@@ -222,11 +222,11 @@ def find_family(description: ModelDescription) -> str:
     if description.model_type in EITHER and description.architecture.endswith("WithLMHeadModel"):
         return "causal" if description.causal else "masked"
     key = [description.architecture, description.model_type, versions("transformers", "felicity")]
-    known = recall("families", key)
-    if known is None:
-        known = {"family": _look_up_family(description)}
-        remember("families", key, known)
-    return str(known["family"])
+    recalled = recall("families", key)
+    if recalled is None:
+        recalled = {"family": _look_up_family(description)}
+        remember("families", key, recalled)
+    return str(recalled["family"])
 
 
 def _look_up_family(description: ModelDescription) -> str:

@@ -60,23 +60,23 @@ def _count_with_tokenizers(tokenizer: Any) -> CountTokens:
     tokenizer.no_padding()
 
     def count(texts: Sequence[str]) -> list[int]:
-        found: list[int] = []
+        counts: list[int] = []
         for begin in range(0, len(texts), TEXTS_AT_ONCE):
             part = list(texts[begin : begin + TEXTS_AT_ONCE])
-            found += [len(encoded.ids) for encoded in tokenizer.encode_batch(part, add_special_tokens=False)]
-        return found
+            counts += [len(encoded.ids) for encoded in tokenizer.encode_batch(part, add_special_tokens=False)]
+        return counts
 
     return count
 
 
 def _count_with_transformers(tokenizer: Any) -> CountTokens:
     def count(texts: Sequence[str]) -> list[int]:
-        found: list[int] = []
+        counts: list[int] = []
         for begin in range(0, len(texts), TEXTS_AT_ONCE):
             part = list(texts[begin : begin + TEXTS_AT_ONCE])
             encoded = tokenizer(part, add_special_tokens=False, return_attention_mask=False, verbose=False)
-            found += [len(ids) for ids in encoded["input_ids"]]
-        return found
+            counts += [len(ids) for ids in encoded["input_ids"]]
+        return counts
 
     return count
 

@@ -3,10 +3,16 @@
 This room knows stimuli and random ids. It never learns who a rater is and never scores with a model.
 """
 
-from felicity.humans.assignment import Refused, find_rater_id
+from felicity.humans.assignment import RaterRefused, find_rater_id
 from felicity.humans.database import POOL, StorageFailed
 from felicity.humans.erasure import Eraser
-from felicity.humans.export import export_tables, payment_list, suggest_fit, write_codebook, write_export
+from felicity.humans.export import (
+    build_rating_tables,
+    payment_list,
+    suggest_fit,
+    write_codebook,
+    write_export,
+)
 from felicity.humans.identity import (
     KEY_FILE,
     PLATFORM_FILE,
@@ -27,8 +33,8 @@ from felicity.humans.simulated import Population, draw_answer, draw_rater, find_
 from felicity.humans.steps import Step, count_trials, plan_steps, read_step
 from felicity.humans.stimuli import Origin, Stimulus
 from felicity.humans.store import DATABASE_FILE, RaterPosition, Store, sqlite_url
-from felicity.humans.study import PREFER_NOT, Study
-from felicity.humans.study_file import STUDY_FILE, read_study
+from felicity.humans.study import PREFER_NOT, RatingStudy
+from felicity.humans.study_file import STUDY_FILE, read_rating_study
 from felicity.humans.tasks import BLANK, Answer, Task, Unanswered, maze_sides, read_answer
 from felicity.humans.visits import Visit, send_raters
 
@@ -51,25 +57,25 @@ __all__ = [
     "Population",
     "Progress",
     "RaterPosition",
-    "Refused",
+    "RaterRefused",
+    "RatingStudy",
     "Step",
     "Stimulus",
     "StimulusList",
     "StorageFailed",
     "Store",
-    "Study",
     "Task",
     "Trial",
     "Unanswered",
     "Visit",
     "build_lists",
+    "build_rating_tables",
     "check_orders",
     "count_trials",
     "describe_progress",
     "draw_answer",
     "draw_order",
     "draw_rater",
-    "export_tables",
     "find_rater_id",
     "find_truth",
     "forget_platform_ids",
@@ -80,8 +86,8 @@ __all__ = [
     "plan_steps",
     "read_answer",
     "read_ids",
+    "read_rating_study",
     "read_step",
-    "read_study",
     "send_raters",
     "sign_platform_id",
     "sqlite_url",

@@ -17,14 +17,14 @@ from sqlalchemy.engine import Connection
 
 from felicity.humans.lists import StimulusList, Trial, draw_order
 from felicity.humans.ordering import Infeasible
-from felicity.humans.study import Study
+from felicity.humans.study import RatingStudy
 from felicity.humans.tables import raters, slots
 from felicity.humans.tables import study as study_table
 
 Refusal = Literal["full", "paused", "expired", "withdrawn", "screened", "unknown"]
 
 
-class Refused(Exception):
+class RaterRefused(Exception):
     """A rater who cannot go on, with the reason that the site will show."""
 
     def __init__(self, reason: Refusal) -> None:
@@ -36,7 +36,7 @@ class Refused(Exception):
 class Assigner:
     """Gives out the lists of one study."""
 
-    study: Study
+    study: RatingStudy
     lists: Sequence[StimulusList]
     clock: Callable[[], float]
 
@@ -45,12 +45,12 @@ class Assigner:
         connection.execute(sa.select(study_table.c.id).with_for_update())
 
     def refuse_if_closed(self, connection: Connection, *, test: bool) -> None:
-        """Raises Refused if nobody new is let in; test runs always are."""
+        """Raises RaterRefused if nobody new is let in; test runs always are."""
         row = connection.execute(sa.select(study_table.c.paused, study_table.c.closed)).one()
         if not test and row.paused:
-            raise Refused("paused")
+            raise RaterRefused("paused")
         if not test and row.closed:
-            raise Refused("full")
+            raise RaterRefused("full")
 
     def counts(self, connection: Connection, *, test: bool) -> dict[str, int]:
         """Finished and live slots of every list."""
@@ -63,9 +63,9 @@ class Assigner:
         counted: dict[str, int] = {row[0]: row[1] for row in connection.execute(query)}
         return {one.name: counted.get(one.name, 0) for one in self.lists}
 
-    def usable(self, connection: Connection, own: Sequence[Any], *, test: bool) -> dict[str, int]:
+    def usable(self, connection: Connection, slots_of_rater: Sequence[Any], *, test: bool) -> dict[str, int]:
         """The lists that a rater with these slots may get, with their counts."""
-        seen = [self._named(row.list) for row in own]
+        seen = [self._named(row.list) for row in slots_of_rater]
         return {
             name: count
             for name, count in self.counts(connection, test=test).items()
@@ -73,15 +73,15 @@ class Assigner:
         }
 
     def give(
-        self, connection: Connection, rater: str, own: Sequence[Any], *, test: bool, first: bool
+        self, connection: Connection, rater: str, slots_of_rater: Sequence[Any], *, test: bool, first: bool
     ) -> None:
         """Insert a slot of the list with the fewest finished and live slots, at random among equals.
 
-        own: the slots that the rater has already. Raises Refused if no list is left for this rater.
+        slots_of_rater: those the rater has already. Raises RaterRefused if no list is left for this rater.
         """
-        usable = self.usable(connection, own, test=test)
+        usable = self.usable(connection, slots_of_rater, test=test)
         if not usable:
-            raise Refused("full")
+            raise RaterRefused("full")
         fewest = min(usable.values())
         name = secrets.choice([name for name, count in usable.items() if count == fewest])
         turn = self._choose_turn(connection, name)
@@ -91,7 +91,7 @@ class Assigner:
                 id=random_id(),
                 rater=rater,
                 list=name,
-                number=len(own) + 1,
+                number=len(slots_of_rater) + 1,
                 turn=turn,
                 first=first,
                 state="live",
@@ -113,17 +113,17 @@ class Assigner:
         # A clock that was set back must not make a lease of any length.
         return min(now + 60 * minutes, min(started, now) + 60 * self.study.longest_minutes)
 
-    def renew_lease(self, connection: Connection, own: Any, *, worked: bool) -> float:
+    def renew_lease(self, connection: Connection, slot: Any, *, worked: bool) -> float:
         """A new lease for a slot; refused if the old one ran out and somebody else has the place."""
-        if own.lease <= self.clock() and not own.test:
+        if slot.lease <= self.clock() and not slot.test:
             self.lock(connection)
-            self.refuse_if_taken(connection, own)
-        return self.new_lease(own.started, worked=worked)
+            self.refuse_if_taken(connection, slot)
+        return self.new_lease(slot.started, worked=worked)
 
-    def refuse_if_taken(self, connection: Connection, own: Any) -> None:
-        """Raises Refused if the list of a slot whose lease ran out is complete without it."""
-        if self.counts(connection, test=False)[own.list] >= self.study.design.quota:
-            raise Refused("expired")
+    def refuse_if_taken(self, connection: Connection, slot: Any) -> None:
+        """Raises RaterRefused if the list of a slot whose lease ran out is complete without it."""
+        if self.counts(connection, test=False)[slot.list] >= self.study.design.quota:
+            raise RaterRefused("expired")
 
     def _named(self, name: str) -> StimulusList:
         return next(one for one in self.lists if one.name == name)

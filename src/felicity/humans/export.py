@@ -9,11 +9,11 @@ import polars as pl
 
 from felicity.core.files import escape_formulas, replacing
 from felicity.core.schemas import SIMULATED_NOTE, is_simulated
-from felicity.humans.integrity import read_answers
+from felicity.humans.integrity import read_stored_answers
 from felicity.humans.progress import describe_progress
 from felicity.humans.stimuli import Stimulus
 from felicity.humans.store import Store
-from felicity.humans.study import Study
+from felicity.humans.study import RatingStudy
 from felicity.humans.tables import raters, slots
 
 RATINGS: dict[str, Any] = {
@@ -111,7 +111,9 @@ MEANINGS = {
 }
 
 
-def export_tables(store: Store, *, tests: bool = False, unfinished: bool = False) -> dict[str, pl.DataFrame]:
+def build_rating_tables(
+    store: Store, *, tests: bool = False, unfinished: bool = False
+) -> dict[str, pl.DataFrame]:
     """The tables `ratings`, `raters` and `design`, and `words` for timed tasks.
 
     Those of a simulation have a column `simulated`.
@@ -122,39 +124,39 @@ def export_tables(store: Store, *, tests: bool = False, unfinished: bool = False
     Raises BadInput if the database is damaged.
     """
     study = store.study
-    everything = read_answers(store)
+    everything = read_stored_answers(store)
     wanted = {row.id for row in store.rows(raters) if row.test == tests}
     states = {
         (row["rater"], row["list"]): row for row in describe_progress(store).raters if row["rater"] in wanted
     }
-    own = {row.id: row for row in store.rows(slots) if row.rater in wanted}
-    given = [row for row in everything if row.slot in own]
+    slot_rows = {row.id: row for row in store.rows(slots) if row.rater in wanted}
+    given = [row for row in everything if row.slot in slot_rows]
     kept = {
         name
-        for name, slot in own.items()
+        for name, slot in slot_rows.items()
         if unfinished or states[slot.rater, slot.list]["state"] == "finished"
     }
     tables = {
-        "ratings": _ratings(study, own, [row for row in given if row.slot in kept], states),
-        "raters": _raters(study, store, own, given, states),
+        "ratings": _ratings(study, slot_rows, [row for row in given if row.slot in kept], states),
+        "raters": _raters(study, store, slot_rows, given, states),
         "design": _design(store),
     }
     if study.timed:
-        tables["words"] = _words(study, own, [row for row in given if row.slot in kept])
+        tables["words"] = _words(study, slot_rows, [row for row in given if row.slot in kept])
     if is_simulated(tables["raters"]):
         return {name: frame.with_columns(pl.lit(True).alias("simulated")) for name, frame in tables.items()}
     return tables
 
 
 def _ratings(
-    study: Study, own: Mapping[str, Any], given: list[Any], states: Mapping[Any, dict[str, Any]]
+    study: RatingStudy, slot_rows: Mapping[str, Any], given: list[Any], states: Mapping[Any, dict[str, Any]]
 ) -> pl.DataFrame:
     factors = list(dict.fromkeys(name for stimulus in study.stimuli for name in stimulus.factors))
     questions = {(row.slot, row.row): row.correct for row in given if row.kind == "question"}
-    flipped = {(slot.id, row): side for slot in own.values() for row, side in slot.trials}
+    flipped = {(slot.id, row): side for slot in slot_rows.values() for row, side in slot.trials}
     rows = []
     for row in _trials(given):
-        slot, stimulus = own[row.slot], study.stimuli[row.row]
+        slot, stimulus = slot_rows[row.slot], study.stimuli[row.row]
         rows.append(
             {
                 **_identify(slot, row, stimulus),
@@ -200,40 +202,40 @@ def _identify(slot: Any, row: Any, stimulus: Stimulus) -> dict[str, Any]:
 
 def _numbers(frame: pl.DataFrame, factors: list[str]) -> list[pl.Series]:
     """Factors that hold nothing but numbers become numbers, so that a model takes them as covariates."""
-    found = []
+    columns = []
     for name in factors:
         values = frame[name].cast(pl.Float64, strict=False)
         if frame.height and not values.has_nulls():
-            found.append(values)
-    return found
+            columns.append(values)
+    return columns
 
 
 def _raters(
-    study: Study,
+    study: RatingStudy,
     store: Store,
-    own: Mapping[str, Any],
+    slot_rows: Mapping[str, Any],
     given: list[Any],
     states: Mapping[Any, dict[str, Any]],
 ) -> pl.DataFrame:
-    told: dict[str, dict[str, str]] = {}
+    demographics: dict[str, dict[str, str]] = {}
     tries: dict[str, int] = {}
     for row in given:
-        rater = own[row.slot].rater
+        rater = slot_rows[row.slot].rater
         if row.kind == "demographics":
-            told[rater] = row.detail
+            demographics[rater] = row.detail
         if row.kind == "quiz":
             tries[rater] = row.detail["tries"]
     consent = {row.id: row.consent_hash for row in store.rows(raters)}
     names = [question.name for question in study.demographics]
     rows = []
-    for slot in own.values():
+    for slot in slot_rows.values():
         state = states[slot.rater, slot.list]
         rows.append(
             {
                 **{name: state[name] for name in RATERS if name in state},
                 "quiz_tries": tries.get(slot.rater),
                 "consent": consent[slot.rater],
-                **{name: told.get(slot.rater, {}).get(name) for name in names},
+                **{name: demographics.get(slot.rater, {}).get(name) for name in names},
             }
         )
     return pl.DataFrame(rows, schema=RATERS | dict.fromkeys(names, pl.String)).sort("rater", "list")
@@ -265,12 +267,12 @@ def _design(store: Store) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String))
 
 
-def _words(study: Study, own: Mapping[str, Any], given: list[Any]) -> pl.DataFrame:
+def _words(study: RatingStudy, slot_rows: Mapping[str, Any], given: list[Any]) -> pl.DataFrame:
     """Reading times, one row per word."""
     rows = []
     for row in _trials(given):
         stimulus = study.stimuli[row.row]
-        shared = _identify(own[row.slot], row, stimulus)
+        shared = _identify(slot_rows[row.slot], row, stimulus)
         foils = stimulus.foils or (None,) * len(stimulus.text.split())
         detail = row.detail
         for place, (word, foil, ms) in enumerate(
@@ -290,7 +292,7 @@ def _words(study: Study, own: Mapping[str, Any], given: list[Any]) -> pl.DataFra
     return pl.DataFrame(rows, schema=WORDS).sort("list", "rater", "trial", "position")
 
 
-def suggest_fit(study: Study, ratings: str = "ratings.csv") -> str | None:
+def suggest_fit(study: RatingStudy, ratings: str = "ratings.csv") -> str | None:
     """The command that fits the obvious model to the exported ratings, if there is one."""
     levels = {stimulus.condition for stimulus in study.stimuli if stimulus.role == "target"}
     effect = "condition" if len(levels) > 1 else "1"
@@ -310,7 +312,7 @@ def suggest_fit(study: Study, ratings: str = "ratings.csv") -> str | None:
     return None
 
 
-def write_codebook(study: Study, tables: Mapping[str, pl.DataFrame]) -> str:
+def write_codebook(study: RatingStudy, tables: Mapping[str, pl.DataFrame]) -> str:
     """Every column of every table, in Markdown."""
     warning = [f"**{SIMULATED_NOTE}**", ""] if is_simulated(tables["raters"]) else []
     lines = [
@@ -358,7 +360,7 @@ def write_export(
 
     Raises FelicityError if the folder cannot be written.
     """
-    tables = export_tables(store, tests=tests, unfinished=unfinished)
+    tables = build_rating_tables(store, tests=tests, unfinished=unfinished)
     for name, frame in tables.items():
         with replacing(folder / f"{name}.csv") as part:
             (frame if raw else escape_formulas(frame)).write_csv(part)
@@ -371,12 +373,12 @@ def write_export(
 
 def payment_list(store: Store, platform_ids: Mapping[str, str]) -> pl.DataFrame:
     """Platform id, state and completion code of everybody who came from a platform, for paying them."""
-    own = {row.key_hash: row for row in store.rows(raters) if row.key_hash}
+    rater_of = {row.key_hash: row for row in store.rows(raters) if row.key_hash}
     rows = [
         {
             "platform_id": platform_id,
-            "state": own[key].state if key in own else "did not consent",
-            "code": own[key].code if key in own else None,
+            "state": rater_of[key].state if key in rater_of else "did not consent",
+            "code": rater_of[key].code if key in rater_of else None,
         }
         for key, platform_id in platform_ids.items()
     ]

@@ -99,10 +99,10 @@ class ExpectedIds:
 
     def _find_stamp(self) -> tuple[int, int] | None:
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except OSError:
             return None
-        return found.st_mtime_ns, found.st_size
+        return status.st_mtime_ns, status.st_size
 
     def __contains__(self, platform_id: str) -> bool:
         stamp = self._find_stamp()
@@ -119,7 +119,7 @@ def read_ids(path: Path) -> list[str]:
 
     Raises BadInput naming a line that is no id.
     """
-    found = []
+    ids = []
     for number, line in enumerate(read_text(path).splitlines(), 1):
         platform_id = line.strip()
         if not platform_id or platform_id.startswith("#"):
@@ -129,8 +129,8 @@ def read_ids(path: Path) -> list[str]:
                 f"{path}, line {number}: '{platform_id[:80]}' is no platform id; write one id per line, of "
                 "letters, digits and . _ @ - only."
             )
-        found.append(platform_id)
-    return found
+        ids.append(platform_id)
+    return ids
 
 
 class PlatformIds:
@@ -146,9 +146,9 @@ class PlatformIds:
     def read(self) -> dict[str, str]:
         """Platform ids by their hash; `damaged` then counts the lines whose hash is not that of their id."""
         rows = list(self._rows())
-        found = {row[0]: row[1] for row in rows if self._is_intact(row)}
+        ids = {row[0]: row[1] for row in rows if self._is_intact(row)}
         self.damaged = sum(not self._is_intact(row) for row in rows)
-        return found
+        return ids
 
     def _rows(self) -> Iterator[list[str]]:
         if self.path.exists():

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 SOUND = "ok"
 
 
-def read_answers(store: "Store") -> Sequence[Any]:
+def read_stored_answers(store: "Store") -> Sequence[Any]:
     """Every answer of a study.
 
     Raises BadInput if the database or an answer in it is damaged.
@@ -21,9 +21,9 @@ def read_answers(store: "Store") -> Sequence[Any]:
     mend = "restore the database from a backup"
     if store.database.sqlite:
         with store.database.read() as connection:
-            found = connection.exec_driver_sql("PRAGMA integrity_check").scalar()
-        if found != SOUND:
-            raise BadInput(f"The database {where} is damaged ({str(found).splitlines()[0]}); {mend}.")
+            result = connection.exec_driver_sql("PRAGMA integrity_check").scalar()
+        if result != SOUND:
+            raise BadInput(f"The database {where} is damaged ({str(result).splitlines()[0]}); {mend}.")
     rows = store.rows(answers)
     for row in rows:
         # Answers of earlier versions have no checksum.

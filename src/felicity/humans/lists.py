@@ -10,7 +10,7 @@ from typing import Any
 from felicity.core.errors import BadInput
 from felicity.humans.ordering import Constraints, Infeasible, Labels, find_order
 from felicity.humans.stimuli import Stimulus
-from felicity.humans.study import Study
+from felicity.humans.study import RatingStudy
 
 ORDERS_TRIED = 5
 
@@ -32,7 +32,7 @@ class Trial:
     flipped: bool
 
 
-def build_lists(study: Study) -> list[StimulusList]:
+def build_lists(study: RatingStudy) -> list[StimulusList]:
     """Every list of a study.
 
     Latin: within each level of the between-participant factors, list r shows item i in condition
@@ -46,34 +46,34 @@ def build_lists(study: Study) -> list[StimulusList]:
         return [StimulusList("1", tuple(sorted([*shared, *(stimulus.row for stimulus in targets)])))]
     if study.design.lists == "column":
         return _by_column(study, targets)
-    found: list[StimulusList] = []
+    lists: list[StimulusList] = []
     levels = dict.fromkeys(_levels(stimulus, study.design.between) for stimulus in targets)
     for level in levels:
         here = [stimulus for stimulus in targets if _levels(stimulus, study.design.between) == level]
         for rows in _squares(here, study.design.parts, study):
-            name = str(len(found) + 1)
-            found.append(StimulusList(name, tuple(sorted([*shared, *rows])), level))
-    return found
+            name = str(len(lists) + 1)
+            lists.append(StimulusList(name, tuple(sorted([*shared, *rows])), level))
+    return lists
 
 
 def _levels(stimulus: Stimulus, factors: Sequence[str]) -> tuple[str, ...]:
     return tuple(stimulus.level(factor) for factor in factors)
 
 
-def _by_column(study: Study, targets: list[Stimulus]) -> list[StimulusList]:
+def _by_column(study: RatingStudy, targets: list[Stimulus]) -> list[StimulusList]:
     unnamed = [stimulus for stimulus in targets if not stimulus.list_name]
     if unnamed:
         raise BadInput(f"The stimulus on line {unnamed[0].line} has no list; fill its column 'list'.")
     shared = [stimulus for stimulus in study.stimuli if stimulus.role in ("filler", "check")]
-    found = []
+    lists = []
     for name in dict.fromkeys(stimulus.list_name for stimulus in targets):
         rows = [stimulus.row for stimulus in targets if stimulus.list_name == name]
         rows += [stimulus.row for stimulus in shared if stimulus.list_name in ("", name)]
-        found.append(StimulusList(name, tuple(sorted(rows))))
-    return found
+        lists.append(StimulusList(name, tuple(sorted(rows))))
+    return lists
 
 
-def _squares(targets: list[Stimulus], parts: int, study: Study) -> list[list[int]]:
+def _squares(targets: list[Stimulus], parts: int, study: RatingStudy) -> list[list[int]]:
     """Rows of each list: for every part, one rotation per condition."""
     cells: dict[str, dict[tuple[str, ...], Stimulus]] = {}
     within = [name for name in _factors(targets) if name not in study.design.between]
@@ -92,16 +92,16 @@ def _squares(targets: list[Stimulus], parts: int, study: Study) -> list[list[int
     if parts > len(cells):
         raise BadInput(f"design.parts is {parts}, but there are only {len(cells)} items to divide.")
     items = list(cells)
-    found = []
+    squares = []
     for part in range(parts):
-        own = items[part::parts]
+        members = items[part::parts]
         if not square:
-            found.append([next(iter(cells[item].values())).row for item in own])
+            squares.append([next(iter(cells[item].values())).row for item in members])
             continue
         for turn in range(len(conditions)):
-            chosen = [conditions[(place + turn) % len(conditions)] for place in range(len(own))]
-            found.append([cells[item][key].row for item, key in zip(own, chosen, strict=True)])
-    return found
+            chosen = [conditions[(place + turn) % len(conditions)] for place in range(len(members))]
+            squares.append([cells[item][key].row for item, key in zip(members, chosen, strict=True)])
+    return squares
 
 
 def _factors(targets: list[Stimulus]) -> list[str]:
@@ -117,7 +117,7 @@ def _factors(targets: list[Stimulus]) -> list[str]:
     return ["condition", *(name for name in names if any(len(values[name, item]) > 1 for _, item in values))]
 
 
-def draw_order(study: Study, drawn: StimulusList, *, seed: int, turn: int) -> list[Trial]:
+def draw_order(study: RatingStudy, drawn: StimulusList, *, seed: int, turn: int) -> list[Trial]:
     """A random order of practice and main trials that meets the study's constraints.
 
     seed: of this rater. turn: how many raters had this list before, which exchanges the sides of every
@@ -134,18 +134,18 @@ def draw_order(study: Study, drawn: StimulusList, *, seed: int, turn: int) -> li
     return [Trial(stimulus.row, sides.get(stimulus.row, False)) for stimulus in [*practice, *ordered]]
 
 
-def _in_blocks(study: Study, main: list[Stimulus], rng: random.Random) -> list[Stimulus]:
+def _in_blocks(study: RatingStudy, main: list[Stimulus], rng: random.Random) -> list[Stimulus]:
     return [stimulus for block in _blocks(study, main, rng) for stimulus in block]
 
 
-def _blocks(study: Study, main: list[Stimulus], rng: random.Random) -> list[list[Stimulus]]:
+def _blocks(study: RatingStudy, main: list[Stimulus], rng: random.Random) -> list[list[Stimulus]]:
     names = list(dict.fromkeys(stimulus.block for stimulus in main))
     if study.order.blocks == "random":
         rng.shuffle(names)
     return [[stimulus for stimulus in main if stimulus.block == name] for name in names]
 
 
-def _shuffle(study: Study, main: list[Stimulus], rng: random.Random) -> list[Stimulus]:
+def _shuffle(study: RatingStudy, main: list[Stimulus], rng: random.Random) -> list[Stimulus]:
     order = study.order
     constraints = Constraints(order.most_same_condition, order.most_same_type, order.least_distance)
     first = _open_with_fillers(study, main, constraints, rng)
@@ -159,7 +159,7 @@ def _shuffle(study: Study, main: list[Stimulus], rng: random.Random) -> list[Sti
 
 
 def _open_with_fillers(
-    study: Study, main: list[Stimulus], constraints: Constraints, rng: random.Random
+    study: RatingStudy, main: list[Stimulus], constraints: Constraints, rng: random.Random
 ) -> list[Stimulus]:
     count = study.order.fillers_first
     if not count:
@@ -177,7 +177,7 @@ def _label(stimulus: Stimulus) -> Labels:
     return Labels(stimulus.condition, stimulus.type, stimulus.group)
 
 
-def _sides(study: Study, drawn: StimulusList, turn: int) -> dict[int, bool]:
+def _sides(study: RatingStudy, drawn: StimulusList, turn: int) -> dict[int, bool]:
     """Which trials are flipped: half of a list, and the other half for the next rater."""
     if study.task.kind == "binary":
         # A button that changes its side from trial to trial is pressed wrongly; it changes by rater.
@@ -189,11 +189,11 @@ def _sides(study: Study, drawn: StimulusList, turn: int) -> dict[int, bool]:
     return {row: (place + turn) % 2 == 1 for place, row in enumerate(rows)}
 
 
-def _mix(seed: int, name: str, own: int) -> int:
-    return int.from_bytes(hashlib.sha256(f"{seed}\0{name}\0{own}".encode()).digest()[:8])
+def _mix(seed: int, name: str, level: int) -> int:
+    return int.from_bytes(hashlib.sha256(f"{seed}\0{name}\0{level}".encode()).digest()[:8])
 
 
-def check_orders(study: Study, lists: Sequence[StimulusList]) -> None:
+def check_orders(study: RatingStudy, lists: Sequence[StimulusList]) -> None:
     """Refuse, before launch, a study whose order constraints cannot be met.
 
     Raises BadInput naming the list and a constraint without which an order would exist.
@@ -218,7 +218,7 @@ def check_orders(study: Study, lists: Sequence[StimulusList]) -> None:
             ) from error
 
 
-def _culprit(study: Study, drawn: StimulusList) -> str:
+def _culprit(study: RatingStudy, drawn: StimulusList) -> str:
     names = ("fillers_first", "most_same_condition", "most_same_type", "least_distance")
     for name in names:
         value = getattr(study.order, name)

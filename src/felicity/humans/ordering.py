@@ -59,9 +59,9 @@ def find_order(
     counts = {labels: len(pool) for labels, pool in pools.items()}
     for restart in range(RESTARTS):
         search = _Search(counts, constraints, rng, before, limit=NODES << min(restart, 3))
-        found = search.run()
-        if found is not None:
-            return [pools[labels].pop() for labels in found]
+        order = search.run()
+        if order is not None:
+            return [pools[labels].pop() for labels in order]
         if search.nodes < search.limit:
             raise Infeasible(proven=True)
     raise Infeasible(proven=False)
@@ -69,22 +69,22 @@ def find_order(
 
 def breaks(order: Sequence[Labels], constraints: Constraints) -> list[str]:
     """The names of the constraints that an order does not meet."""
-    found = []
+    broken = []
     for name, limit in (
         ("most_same_condition", constraints.most_same_condition),
         ("most_same_type", constraints.most_same_type),
     ):
         labels = [_run_label(one, name) for one in order]
         if limit is not None and _longest_run(labels) > limit:
-            found.append(name)
+            broken.append(name)
     if constraints.least_distance is not None:
         last: dict[str, int] = {}
         for place, one in enumerate(order):
             if one.group and place - last.get(one.group, -(10**9)) < constraints.least_distance:
-                found.append("least_distance")
+                broken.append("least_distance")
                 break
             last[one.group] = place
-    return found
+    return broken
 
 
 def _run_label(labels: Labels, name: str) -> Hashable:
@@ -128,7 +128,7 @@ class _Search:
             if most is not None
         ]
         self.distance = constraints.least_distance or 0
-        self.last = {one.group: place for place, one in enumerate(before) if one.group}
+        self.last = {one.group: index for index, one in enumerate(before) if one.group}
 
     def run(self) -> list[Labels] | None:
         # Iterative, because a list may be longer than Python's stack is deep.

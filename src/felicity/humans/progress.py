@@ -24,13 +24,13 @@ class Progress:
 
 def describe_progress(store: Store) -> Progress:
     """The state of every list and slot now."""
-    known = {row.id: row for row in store.rows(raters)}
+    rater_rows = {row.id: row for row in store.rows(raters)}
     by_slot: dict[str, list[Any]] = {}
     for row in store.rows(answers):
         if row.kind in ("trial", "question"):
             by_slot.setdefault(row.slot, []).append(row)
     rows = [
-        _describe_slot(store, row, known[row.rater], by_slot.get(row.id, []))
+        _describe_slot(store, row, rater_rows[row.rater], by_slot.get(row.id, []))
         for row in sorted(store.rows(slots), key=lambda row: row.started)
     ]
     real = [row for row in rows if not row["test"]]

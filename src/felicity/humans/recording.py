@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from felicity.humans.steps import Step
-from felicity.humans.study import Study
+from felicity.humans.study import RatingStudy
 from felicity.humans.tables import answers, raters, slots
 from felicity.humans.tasks import Answer
 
@@ -31,7 +31,7 @@ Outcome = Literal["stored", "repeated", "revised", "ahead", "try_again", "screen
 class Recorder:
     """Writes the answers of one study."""
 
-    study: Study
+    study: RatingStudy
     clock: Callable[[], float]
 
     def _values(self, step: Step, answer: Answer, key: str, server_ms: float) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Recorder:
     def insert(
         self,
         connection: Connection,
-        own: Any,
+        slot: Any,
         step: int,
         planned: Step,
         key: str,
@@ -67,15 +67,15 @@ class Recorder:
     ) -> None:
         """Store the answer to the step that is due."""
         values = self._values(planned, answer, key, 1000 * (self.clock() - shown))
-        connection.execute(_INSERT, {"slot": own.id, "step": step, **values})
+        connection.execute(_INSERT, {"slot": slot.id, "step": step, **values})
 
     def revise(
-        self, connection: Connection, own: Any, steps: Sequence[Step], step: int, key: str, answer: Answer
+        self, connection: Connection, slot: Any, steps: Sequence[Step], step: int, key: str, answer: Answer
     ) -> Outcome:
         """Replace an earlier answer if the study allows it; a form sent before changes nothing."""
-        where = sa.and_(answers.c.slot == own.id, answers.c.step == step)
+        where = sa.and_(answers.c.slot == slot.id, answers.c.step == step)
         stored = connection.execute(sa.select(answers.c.key, answers.c.revised).where(where)).one_or_none()
-        back = self.study.back and own.state == "live" and step < len(steps) and steps[step].kind == "trial"
+        back = self.study.back and slot.state == "live" and step < len(steps) and steps[step].kind == "trial"
         if stored is None or stored.key == key or not back:
             return "repeated"
         values = self._values(steps[step], answer, key, 0.0)
@@ -85,10 +85,10 @@ class Recorder:
         return "revised"
 
     def try_quiz(
-        self, connection: Connection, own: Any, step: int, key: str, answer: Answer, *, lease: float
+        self, connection: Connection, slot: Any, step: int, key: str, answer: Answer, *, lease: float
     ) -> Outcome | None:
         """Count a try; None if the rater may go on."""
-        where = sa.and_(answers.c.slot == own.id, answers.c.step == step)
+        where = sa.and_(answers.c.slot == slot.id, answers.c.step == step)
         stored = connection.execute(sa.select(answers).where(where)).one_or_none()
         if stored is not None and stored.key == key:
             # The page's script sends a form again to show what the server says to it.
@@ -97,18 +97,18 @@ class Recorder:
         values = self._values(Step("quiz"), answer, key, 0.0)
         values["detail"] = {**answer.detail, "tries": tries}
         if stored is None:
-            connection.execute(sa.insert(answers).values(slot=own.id, step=step, **values))
+            connection.execute(sa.insert(answers).values(slot=slot.id, step=step, **values))
         else:
             connection.execute(sa.update(answers).where(where).values(**values))
         if answer.correct:
             return None
         if self.study.quiz and tries < self.study.quiz.tries:
-            connection.execute(sa.update(slots).where(slots.c.id == own.id).values(lease=lease))
+            connection.execute(sa.update(slots).where(slots.c.id == slot.id).values(lease=lease))
             return "try_again"
-        self.screen_out(connection, own)
+        self.screen_out(connection, slot)
         return "screened"
 
-    def fails_screening(self, connection: Connection, own: Any, step: Step, answer: Answer) -> bool:
+    def fails_screening(self, connection: Connection, slot: Any, step: Step, answer: Answer) -> bool:
         """Whether this answer is one failed attention check too many."""
         most = self.study.most_failed_checks
         if most is None or answer.correct is not False or step.trial is None:
@@ -116,25 +116,25 @@ class Recorder:
         if step.stimulus(self.study).role != "check":
             return False
         query = sa.select(sa.func.count()).where(
-            answers.c.slot == own.id, answers.c.role == "check", answers.c.correct.is_(False)
+            answers.c.slot == slot.id, answers.c.role == "check", answers.c.correct.is_(False)
         )
         return int(connection.execute(query).scalar_one()) > most
 
-    def screen_out(self, connection: Connection, own: Any) -> None:
+    def screen_out(self, connection: Connection, slot: Any) -> None:
         """End the study for a rater and free the place."""
-        connection.execute(sa.update(slots).where(slots.c.id == own.id).values(state="screened"))
-        connection.execute(sa.update(raters).where(raters.c.id == own.rater).values(state="screened"))
+        connection.execute(sa.update(slots).where(slots.c.id == slot.id).values(state="screened"))
+        connection.execute(sa.update(raters).where(raters.c.id == slot.rater).values(state="screened"))
 
-    def advance(self, connection: Connection, own: Any, total: int, lease: float) -> Outcome:
+    def advance(self, connection: Connection, slot: Any, total: int, lease: float) -> Outcome:
         """Go on to the next step; after the last one the list is finished, with the completion code."""
-        position = own.position + 1
-        connection.execute(_ADVANCE, {"of_slot": own.id, "to_position": position, "to_lease": lease})
+        position = slot.position + 1
+        connection.execute(_ADVANCE, {"of_slot": slot.id, "to_position": position, "to_lease": lease})
         if position < total:
             return "stored"
         ended = {"state": "finished", "finished": self.clock()}
-        connection.execute(sa.update(slots).where(slots.c.id == own.id).values(**ended))
+        connection.execute(sa.update(slots).where(slots.c.id == slot.id).values(**ended))
         if self.study.design.lists_per_rater == 1:
-            self.complete(connection, own.rater)
+            self.complete(connection, slot.rater)
         return "finished"
 
     def complete(self, connection: Connection, rater: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from felicity.humans.stimuli import Stimulus
-from felicity.humans.study import Study
+from felicity.humans.study import RatingStudy
 
 CLOZE_WORDS = ("house", "dog", "way", "morning", "people", "friend", "idea", "door")
 LATENT_SD = 1.3
@@ -63,28 +63,33 @@ def draw_rater(population: Population, number: int) -> SimulatedRater:
     )
 
 
-def find_truth(study: Study, population: Population) -> dict[int, float]:
+def find_truth(study: RatingStudy, population: Population) -> dict[int, float]:
     """How good each stimulus is: its column `truth` if it has one, else by condition and item.
 
     Conditions are evenly spaced in the order of the table, the first one best, `effect` from end to end.
     """
     conditions = list(dict.fromkeys(one.condition for one in study.stimuli if one.role == "target"))
     steps = max(len(conditions) - 1, 1)
-    found = {}
+    truth = {}
     for stimulus in study.stimuli:
-        own = stimulus.factors.get("truth", "")
+        given = stimulus.factors.get("truth", "")
         try:
-            found[stimulus.row] = float(own)
+            truth[stimulus.row] = float(given)
         except ValueError:
             rng = random.Random(f"{population.seed} item {stimulus.item}")
-            place = conditions.index(stimulus.condition) if stimulus.condition in conditions else steps / 2
-            level = population.effect * (0.5 - place / steps) if len(conditions) > 1 else 0.0
-            found[stimulus.row] = level + rng.gauss(0, population.item_sd)
-    return found
+            step = conditions.index(stimulus.condition) if stimulus.condition in conditions else steps / 2
+            level = population.effect * (0.5 - step / steps) if len(conditions) > 1 else 0.0
+            truth[stimulus.row] = level + rng.gauss(0, population.item_sd)
+    return truth
 
 
 def draw_answer(
-    study: Study, stimulus: Stimulus, truth: float, habits: SimulatedRater, done: float, rng: random.Random
+    study: RatingStudy,
+    stimulus: Stimulus,
+    truth: float,
+    habits: SimulatedRater,
+    done: float,
+    rng: random.Random,
 ) -> dict[str, str]:
     """The fields of the form that this rater would send; `done` is the share of trials behind them."""
     noise = habits.noise * (1 + habits.fatigue * done)
@@ -104,12 +109,12 @@ def _share(latent: float) -> float:
     return NormalDist(0, LATENT_SD).cdf(latent)
 
 
-def _likert(study: Study, _stimulus: Stimulus, latent: float, _rng: random.Random) -> dict[str, str]:
+def _likert(study: RatingStudy, _stimulus: Stimulus, latent: float, _rng: random.Random) -> dict[str, str]:
     points = study.task.points
     return {"answer": str(min(int(_share(latent) * points), points - 1) + 1)}
 
 
-def _times(study: Study, stimulus: Stimulus, latent: float, rng: random.Random) -> dict[str, str]:
+def _times(study: RatingStudy, stimulus: Stimulus, latent: float, rng: random.Random) -> dict[str, str]:
     """Words are read more slowly the worse the sentence is; a Maze is sometimes missed."""
     rows: list[dict[str, float | bool]] = []
     for _ in stimulus.text.split():
@@ -120,12 +125,12 @@ def _times(study: Study, stimulus: Stimulus, latent: float, rng: random.Random) 
     return {"times": json.dumps(rows)}
 
 
-def _text(_study: Study, _stimulus: Stimulus, _latent: float, rng: random.Random) -> dict[str, str]:
+def _text(_study: RatingStudy, _stimulus: Stimulus, _latent: float, rng: random.Random) -> dict[str, str]:
     word = rng.choice(CLOZE_WORDS)
     return {"answer": word, "typed": str(len(word)), "pasted": ""}
 
 
-TASK_ANSWERS: dict[str, Callable[[Study, Stimulus, float, random.Random], dict[str, str]]] = {
+TASK_ANSWERS: dict[str, Callable[[RatingStudy, Stimulus, float, random.Random], dict[str, str]]] = {
     "likert": _likert,
     "binary": lambda _study, _stimulus, latent, _rng: {"answer": "1" if latent > 0 else "0"},
     "choice": lambda _study, _stimulus, latent, _rng: {"answer": "a" if latent > 0 else "b"},

@@ -7,7 +7,7 @@ from typing import Literal
 
 from felicity.humans.lists import Trial
 from felicity.humans.stimuli import Stimulus
-from felicity.humans.study import PREFER_NOT, Demographic, Study
+from felicity.humans.study import PREFER_NOT, Demographic, RatingStudy
 from felicity.humans.tasks import Answer, Unanswered, read_answer
 
 StepKind = Literal["instructions", "quiz", "demographics", "practice", "trial", "question"]
@@ -21,14 +21,14 @@ class Step:
     number: int = 0
     trial: Trial | None = None
 
-    def stimulus(self, study: Study) -> Stimulus:
+    def stimulus(self, study: RatingStudy) -> Stimulus:
         """What a trial or its question is about."""
         if self.trial is None:
             raise ValueError(f"a step of kind {self.kind} has no stimulus")
         return study.stimuli[self.trial.row]
 
 
-def plan_steps(study: Study, trials: Sequence[Trial], *, first: bool) -> list[Step]:
+def plan_steps(study: RatingStudy, trials: Sequence[Trial], *, first: bool) -> list[Step]:
     """Every step of a list; `first` is false for a further list of the same rater, who has read it all."""
     steps = []
     if first:
@@ -54,7 +54,7 @@ def count_trials(steps: Sequence[Step]) -> int:
     return max((step.number for step in steps), default=0)
 
 
-def read_step(study: Study, step: Step, form: Mapping[str, str]) -> Answer:
+def read_step(study: RatingStudy, step: Step, form: Mapping[str, str]) -> Answer:
     """The answer to any step in a submitted form.
 
     Raises Unanswered.
@@ -85,7 +85,7 @@ def read_question(stimulus: Stimulus, form: Mapping[str, str]) -> Answer:
     )
 
 
-def read_quiz(study: Study, form: Mapping[str, str]) -> Answer:
+def read_quiz(study: RatingStudy, form: Mapping[str, str]) -> Answer:
     """The answers to the questions about the instructions.
 
     Raises Unanswered.
@@ -98,7 +98,7 @@ def read_quiz(study: Study, form: Mapping[str, str]) -> Answer:
     return Answer(correct=all(right), detail={"right": right})
 
 
-def read_demographics(study: Study, form: Mapping[str, str]) -> dict[str, str]:
+def read_demographics(study: RatingStudy, form: Mapping[str, str]) -> dict[str, str]:
     """What a rater says about themselves; numbers are binned here, so that they are never stored.
 
     Raises Unanswered.

@@ -90,15 +90,15 @@ def read_stimuli(path: Path, task: Task, origin: Origin | None = None) -> tuple[
             raise BadInput(f"{source}, line 1: there is no column '{name}' (columns: {', '.join(header)}).")
     if len(set(header)) != len(header) or not all(header):
         raise BadInput(f"{source}, line 1: a column is unnamed or named twice.")
-    found = []
+    stimuli = []
     seen: dict[tuple[str, ...], str] = {}
-    for place, (line, cells) in enumerate(rows[1:]):
+    for index, (line, cells) in enumerate(rows[1:]):
         if len(cells) != len(header):
             raise BadInput(f"{path}, line {line}: {len(cells)} cells under {len(header)} columns.")
-        spot = origin.rows[place] if origin else f"line {line}"
+        spot = origin.rows[index] if origin else f"line {line}"
         where = f"{source}, {spot}"
         stimulus = _build(
-            place, line, dict(zip(header, (cell.strip() for cell in cells), strict=True)), where
+            index, line, dict(zip(header, (cell.strip() for cell in cells), strict=True)), where
         )
         _check(stimulus, task, where)
         key = (
@@ -114,10 +114,10 @@ def read_stimuli(path: Path, task: Task, origin: Origin | None = None) -> tuple[
                 f"{seen[key]}; each combination may occur once."
             )
         seen[key] = spot
-        found.append(stimulus)
-    if not any(stimulus.role == "target" for stimulus in found):
+        stimuli.append(stimulus)
+    if not any(stimulus.role == "target" for stimulus in stimuli):
         raise BadInput(f"{source} has no row whose role is 'target', so there is nothing to rate.")
-    return tuple(found)
+    return tuple(stimuli)
 
 
 def _build(place: int, line: int, row: dict[str, str], where: str) -> Stimulus:

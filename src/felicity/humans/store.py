@@ -16,12 +16,12 @@ from sqlalchemy.exc import IntegrityError
 
 from felicity.core.errors import BadInput
 from felicity.core.schemas import SIMULATED_RATER
-from felicity.humans.assignment import Assigner, Refusal, Refused, find_rater_id, random_id
+from felicity.humans.assignment import Assigner, RaterRefused, Refusal, find_rater_id, random_id
 from felicity.humans.database import Database
 from felicity.humans.lists import Trial, build_lists, check_orders
 from felicity.humans.recording import Outcome, Recorder
 from felicity.humans.steps import Step, plan_steps
-from felicity.humans.study import Study
+from felicity.humans.study import RatingStudy
 from felicity.humans.tables import answers, raters, slots
 from felicity.humans.tables import study as study_table
 from felicity.humans.tasks import Answer
@@ -86,7 +86,7 @@ class Store:
 
     def __init__(
         self,
-        study: Study,
+        study: RatingStudy,
         url: str | None = None,
         *,
         clock: Callable[[], float] = time.time,
@@ -162,7 +162,7 @@ class Store:
         a consent form that is sent twice lets one person in. keep: writes the platform id down for payment,
         at a moment when the study can be neither closed nor forgotten.
 
-        Raises Refused, StorageFailed.
+        Raises RaterRefused, StorageFailed.
         """
         rater = self.prefix + (random_id() if session is None else find_rater_id(session))
         row: dict[str, Any] = {
@@ -178,9 +178,11 @@ class Store:
                 self.assigner.lock(connection)
                 # A hash that is None equals nothing in SQL.
                 same = sa.or_(raters.c.id == rater, raters.c.key_hash == sa.bindparam("of_hash"))
-                found = connection.execute(sa.select(raters.c.id).where(same), {"of_hash": key_hash}).scalar()
-                if found is not None:
-                    return str(found)
+                existing = connection.execute(
+                    sa.select(raters.c.id).where(same), {"of_hash": key_hash}
+                ).scalar()
+                if existing is not None:
+                    return str(existing)
                 self.assigner.refuse_if_closed(connection, test=test)
                 connection.execute(sa.insert(raters).values(**row))
                 self.assigner.give(connection, rater, (), test=test, first=True)
@@ -196,42 +198,42 @@ class Store:
     def next_list(self, rater: str) -> bool:
         """Give a rater who has finished a list another one; gives whether there was one.
 
-        Raises Refused, StorageFailed.
+        Raises RaterRefused, StorageFailed.
         """
         with self.database.write() as connection:
             self.assigner.lock(connection)
-            own = self._slots(connection, rater)
-            active = own[-1].rater_state == "active" and own[-1].state in DONE
-            if not active or len(own) >= self.study.design.lists_per_rater:
+            owned = self._slots(connection, rater)
+            active = owned[-1].rater_state == "active" and owned[-1].state in DONE
+            if not active or len(owned) >= self.study.design.lists_per_rater:
                 return False
             try:
-                self.assigner.refuse_if_closed(connection, test=own[-1].test)
-                self.assigner.give(connection, rater, own, test=own[-1].test, first=False)
-            except Refused:
+                self.assigner.refuse_if_closed(connection, test=owned[-1].test)
+                self.assigner.give(connection, rater, owned, test=owned[-1].test, first=False)
+            except RaterRefused:
                 return False
             return True
 
     def can_continue(self, rater: str) -> bool:
         """Whether another list could be given to a rater who has finished one."""
         with self.database.read() as connection:
-            own = self._slots(connection, rater)
-            if len(own) >= self.study.design.lists_per_rater:
+            owned = self._slots(connection, rater)
+            if len(owned) >= self.study.design.lists_per_rater:
                 return False
             try:
-                self.assigner.refuse_if_closed(connection, test=own[-1].test)
-            except Refused:
+                self.assigner.refuse_if_closed(connection, test=owned[-1].test)
+            except RaterRefused:
                 return False
-            return bool(self.assigner.usable(connection, own, test=own[-1].test))
+            return bool(self.assigner.usable(connection, owned, test=owned[-1].test))
 
-    def place(self, rater: str) -> RaterPosition:
+    def find_position(self, rater: str) -> RaterPosition:
         """Where a rater is now.
 
-        Raises Refused for a rater who is unknown, withdrawn or screened out.
+        Raises RaterRefused for a rater who is unknown, withdrawn or screened out.
         """
         with self.database.autocommit() as connection:
-            own = self._slots(connection, rater)
-            steps = self._steps(connection, own[-1].id)
-        slot = own[-1]
+            owned = self._slots(connection, rater)
+            steps = self._steps(connection, owned[-1].id)
+        slot = owned[-1]
         return RaterPosition(
             rater=rater,
             test=slot.test,
@@ -243,26 +245,26 @@ class Store:
             position=slot.position,
             steps=steps,
             lease=slot.lease,
-            lists_done=sum(one.state in DONE for one in own),
+            lists_done=sum(one.state in DONE for one in owned),
         )
 
     def steps(self, slot: str) -> tuple[Step, ...]:
         """The steps of a slot; none if there is no such slot or its rater has withdrawn."""
         # Another thread may forget it at any moment.
-        known = self._planned.get(slot)
-        if known is not None:
-            return known
+        steps = self._planned.get(slot)
+        if steps is not None:
+            return steps
         with self.database.autocommit() as connection:
             return self._steps(connection, slot)
 
     def _steps(self, connection: Connection, slot: str) -> tuple[Step, ...]:
-        known = self._planned.get(slot)
-        if known is not None:
-            return known
+        planned = self._planned.get(slot)
+        if planned is not None:
+            return planned
         row = connection.execute(_TRIALS, {"of_slot": slot}).one_or_none()
         if row is None or not row.trials:
             return ()
-        trials = [Trial(place, flipped) for place, flipped in row.trials]
+        trials = [Trial(index, flipped) for index, flipped in row.trials]
         steps = tuple(plan_steps(self.study, trials, first=row.first))
         if len(self._planned) >= MOST_PLANNED:
             self._planned.clear()
@@ -272,20 +274,20 @@ class Store:
     def _slots(self, connection: Connection, rater: str) -> Sequence[Any]:
         """The slots of a rater who may go on, the latest last.
 
-        Raises Refused.
+        Raises RaterRefused.
         """
-        own = connection.execute(_OF_RATER, {"of_rater": rater}).all()
-        if not own:
-            raise Refused("unknown")
-        _refuse_if_out(own[-1])
-        return own
+        owned = connection.execute(_OF_RATER, {"of_rater": rater}).all()
+        if not owned:
+            raise RaterRefused("unknown")
+        _refuse_if_out(owned[-1])
+        return owned
 
     def _lock_slot(self, connection: Connection, rater: str, slot: str) -> Any:
-        own = connection.execute(_LOCKED, {"of_slot": slot, "of_rater": rater}).one_or_none()
-        if own is None:
-            raise Refused("unknown")
-        _refuse_if_out(own)
-        return own
+        locked = connection.execute(_LOCKED, {"of_slot": slot, "of_rater": rater}).one_or_none()
+        if locked is None:
+            raise RaterRefused("unknown")
+        _refuse_if_out(locked)
+        return locked
 
     def record(
         self,
@@ -304,37 +306,37 @@ class Store:
         sent. A step behind the current one is left alone, unless the study allows going back and `revise`
         does, too.
 
-        Raises Refused if the slot is lost, StorageFailed if nothing was stored.
+        Raises RaterRefused if the slot is lost, StorageFailed if nothing was stored.
         """
         with self.database.write() as connection:
-            own = self._lock_slot(connection, rater, slot)
+            locked = self._lock_slot(connection, rater, slot)
             steps = self._steps(connection, slot)
-            if own.state in LOST:
-                raise Refused("expired")
-            if own.state != "live" or step < own.position:
+            if locked.state in LOST:
+                raise RaterRefused("expired")
+            if locked.state != "live" or step < locked.position:
                 if not revise:
                     return "repeated"
-                return self.recorder.revise(connection, own, steps, step, key, answer)
-            if step > own.position or step >= len(steps):
+                return self.recorder.revise(connection, locked, steps, step, key, answer)
+            if step > locked.position or step >= len(steps):
                 return "ahead"
-            lease = self.assigner.renew_lease(connection, own, worked=_has_worked(own, steps, step + 1))
+            lease = self.assigner.renew_lease(connection, locked, worked=_has_worked(locked, steps, step + 1))
             if steps[step].kind == "quiz":
-                outcome = self.recorder.try_quiz(connection, own, step, key, answer, lease=lease)
+                outcome = self.recorder.try_quiz(connection, locked, step, key, answer, lease=lease)
                 if outcome is not None:
                     return outcome
             else:
-                self.recorder.insert(connection, own, step, steps[step], key, answer, shown=shown)
-            if self.recorder.fails_screening(connection, own, steps[step], answer):
-                self.recorder.screen_out(connection, own)
+                self.recorder.insert(connection, locked, step, steps[step], key, answer, shown=shown)
+            if self.recorder.fails_screening(connection, locked, steps[step], answer):
+                self.recorder.screen_out(connection, locked)
                 return "screened"
-            return self.recorder.advance(connection, own, len(steps), lease)
+            return self.recorder.advance(connection, locked, len(steps), lease)
 
     def complete(self, rater: str) -> None:
         """Give the completion code to a rater who has finished at least one list and wants no more."""
         with self.database.write() as connection:
-            own = self._slots(connection, rater)
-            last = self._lock_slot(connection, rater, own[-1].id)
-            if last.state != "live" and any(slot.state in DONE for slot in (*own[:-1], last)):
+            owned = self._slots(connection, rater)
+            last = self._lock_slot(connection, rater, owned[-1].id)
+            if last.state != "live" and any(slot.state in DONE for slot in (*owned[:-1], last)):
                 self.recorder.complete(connection, rater)
 
     def stored(self, slot: str, step: int) -> str | None:
@@ -348,40 +350,40 @@ class Store:
 
         A page that is only left open takes no place up again.
 
-        Raises Refused if there is no such rater.
+        Raises RaterRefused if there is no such rater.
         """
         with self.database.write() as connection:
-            own = self._lock_slot(connection, rater, self._slots(connection, rater)[-1].id)
-            worked = _has_worked(own, self._steps(connection, own.id), own.position)
-            if own.state != "live" or own.lease <= self.clock() or not worked:
+            locked = self._lock_slot(connection, rater, self._slots(connection, rater)[-1].id)
+            worked = _has_worked(locked, self._steps(connection, locked.id), locked.position)
+            if locked.state != "live" or locked.lease <= self.clock() or not worked:
                 return
-            lease = self.assigner.new_lease(own.started, worked=True)
-            connection.execute(sa.update(slots).where(slots.c.id == own.id).values(lease=lease))
+            lease = self.assigner.new_lease(locked.started, worked=True)
+            connection.execute(sa.update(slots).where(slots.c.id == locked.id).values(lease=lease))
 
     def check_lease(self, rater: str) -> None:
         """Refuse a rater whose place was given to another while they were away.
 
-        Raises Refused.
+        Raises RaterRefused.
         """
         with self.database.read() as connection:
-            own = self._slots(connection, rater)[-1]
-            if own.state in LOST:
-                raise Refused("expired")
-            if own.state == "live" and not own.test and own.lease <= self.clock():
-                self.assigner.refuse_if_taken(connection, own)
+            newest = self._slots(connection, rater)[-1]
+            if newest.state in LOST:
+                raise RaterRefused("expired")
+            if newest.state == "live" and not newest.test and newest.lease <= self.clock():
+                self.assigner.refuse_if_taken(connection, newest)
 
     def settle(self, rater: str) -> bool:
         """Give the completion code to a rater who has lost a further list but finished one before.
 
         Gives whether there was a finished one; the list that was lost counts as dropped.
 
-        Raises Refused if there is no such rater.
+        Raises RaterRefused if there is no such rater.
         """
         with self.database.write() as connection:
-            own = self._slots(connection, rater)
-            if not any(slot.state in DONE for slot in own):
+            owned = self._slots(connection, rater)
+            if not any(slot.state in DONE for slot in owned):
                 return False
-            lost = sa.and_(slots.c.id == own[-1].id, slots.c.state == "live")
+            lost = sa.and_(slots.c.id == owned[-1].id, slots.c.state == "live")
             connection.execute(sa.update(slots).where(lost).values(state="lapsed"))
             self.recorder.complete(connection, rater)
             return True
@@ -424,19 +426,19 @@ class Store:
 
         Doing it again changes nothing.
 
-        Raises Refused if there is no such rater, StorageFailed if nothing was deleted.
+        Raises RaterRefused if there is no such rater, StorageFailed if nothing was deleted.
         """
         with self.database.write() as connection:
             # An answer that is being stored at this moment is waited for, so that it is deleted as well.
             locked = sa.select(slots.c.id).where(slots.c.rater == rater).with_for_update()
-            own = connection.execute(locked).scalars().all()
-            if not own:
-                raise Refused("unknown")
+            owned = connection.execute(locked).scalars().all()
+            if not owned:
+                raise RaterRefused("unknown")
             here = sa.and_(raters.c.id == rater, raters.c.state != "withdrawn")
             gone = {"state": "withdrawn", "code": None}
             if not connection.execute(sa.update(raters).where(here).values(**gone)).rowcount:
                 return
-            connection.execute(sa.delete(answers).where(answers.c.slot.in_(own)))
+            connection.execute(sa.delete(answers).where(answers.c.slot.in_(owned)))
             connection.execute(
                 sa.update(slots)
                 .where(slots.c.rater == rater)
@@ -444,7 +446,7 @@ class Store:
             )
             if self.database.sqlite:
                 connection.execute(sa.update(study_table).values(unerased=study_table.c.unerased + 1))
-        for slot in own:
+        for slot in owned:
             self._planned.pop(slot, None)
 
     def unerased(self) -> int:
@@ -515,14 +517,14 @@ class Store:
             return connection.execute(sa.select(table)).all()
 
 
-def _has_worked(own: Any, steps: Sequence[Step], reached: int) -> bool:
+def _has_worked(slot: Any, steps: Sequence[Step], reached: int) -> bool:
     """Whether the rater of a slot has answered a trial, once the steps before `reached` are answered."""
-    return not own.first or any(step.trial is not None for step in steps[:reached])
+    return not slot.first or any(step.trial is not None for step in steps[:reached])
 
 
-def _refuse_if_out(own: Any) -> None:
-    if own.rater_state in ("withdrawn", "screened"):
-        raise Refused(own.rater_state)
+def _refuse_if_out(slot: Any) -> None:
+    if slot.rater_state in ("withdrawn", "screened"):
+        raise RaterRefused(slot.rater_state)
 
 
 def sqlite_url(path: Path) -> str:

@@ -13,7 +13,7 @@ PREFER_NOT = "prefer_not_to_say"
 
 
 @dataclass(frozen=True)
-class Page:
+class TextPage:
     """A page of text, in a small subset of Markdown; an empty title means the interface's own."""
 
     title: str
@@ -88,14 +88,14 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Study:
+class RatingStudy:
     """A study that has been checked: everything the site and the export need to know."""
 
     folder: Path
     title: str
     language: str
     direction: Literal["ltr", "rtl"]
-    consent: Page
+    consent: TextPage
     agree: str
     task: Task
     stimuli: tuple[Stimulus, ...]
@@ -109,15 +109,15 @@ class Study:
     longest_minutes: float = 180.0
     places_per_address: int = 40
     platform: Platform = Platform()
-    information: Page | None = None
-    instructions: Page | None = None
+    information: TextPage | None = None
+    instructions: TextPage | None = None
     quiz: Quiz | None = None
     demographics: tuple[Demographic, ...] = ()
-    practice: Page | None = None
+    practice: TextPage | None = None
     design: Design = Design()
     order: Order = Order()
     most_failed_checks: int | None = None
-    debriefing: Page | None = None
+    debriefing: TextPage | None = None
 
     @property
     def consent_hash(self) -> str:

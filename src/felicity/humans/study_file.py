@@ -15,7 +15,7 @@ from felicity.core.errors import BadInput
 from felicity.core.files import read_text
 from felicity.humans.interface import INTERFACES, read_interface
 from felicity.humans.stimuli import Origin, Stimulus, read_stimuli
-from felicity.humans.study import Demographic, Design, Order, Page, Platform, Question, Quiz, Study
+from felicity.humans.study import Demographic, Design, Order, Platform, Question, Quiz, RatingStudy, TextPage
 from felicity.humans.tasks import read_task
 
 STUDY_FILE = "study.toml"
@@ -59,7 +59,7 @@ LONGEST_CODE = 64
 REQUIRED = ("study", "consent", "task", "stimuli")
 
 
-def read_study(folder: Path, *, origin: Origin | None = None) -> Study:
+def read_rating_study(folder: Path, *, origin: Origin | None = None) -> RatingStudy:
     """Read and check the study in a folder (or the study file itself).
 
     origin: what the stimuli were written from; messages then name its rows instead.
@@ -74,19 +74,19 @@ def read_study(folder: Path, *, origin: Origin | None = None) -> Study:
     for name in REQUIRED:
         if name not in document.content:
             document.fail((name,), f"is missing; a study needs a section [{name}]")
-    for name, known in SECTIONS.items():
-        _check_fields(document, name, known)
+    for name, fields in SECTIONS.items():
+        _check_fields(document, name, fields)
     return _build(Reader(document), origin)
 
 
-def _check_fields(document: Document, name: str, known: Sequence[str]) -> None:
+def _check_fields(document: Document, name: str, fields: Sequence[str]) -> None:
     if name not in document.content:
         return
     if name != "demographics":
-        document.only((name,), known)
+        document.only((name,), fields)
         return
     for place in range(len(document.get((name,), list, "a list of tables [[demographics]]"))):
-        document.only((name, place), known)
+        document.only((name, place), fields)
 
 
 @dataclass(frozen=True)
@@ -139,21 +139,21 @@ class Reader:
         """true or false."""
         return bool(self.document.get(where, bool, "true or false")) if self.has(*where) else default
 
-    def choice(self, where: Where, known: Sequence[str], default: str) -> str:
+    def choice(self, where: Where, choices: Sequence[str], default: str) -> str:
         """One of some words."""
         value = self.text(where, default)
-        if value not in known:
-            self.document.fail(where, f"is '{value}'; it should be one of {', '.join(known)}")
+        if value not in choices:
+            self.document.fail(where, f"is '{value}'; it should be one of {', '.join(choices)}")
         return value
 
-    def page(self, name: str) -> Page | None:
+    def page(self, name: str) -> TextPage | None:
         """A section with a title of its own or the interface's, and a text."""
         if not self.has(name):
             return None
-        return Page(self.text((name, "title")), self.document.text((name, "text")))
+        return TextPage(self.text((name, "title")), self.document.text((name, "text")))
 
 
-def _build(reader: Reader, origin: Origin | None) -> Study:
+def _build(reader: Reader, origin: Origin | None) -> RatingStudy:
     document = reader.document
     language = reader.text(("study", "language"), "en")
     base = language.split("-")[0].lower()
@@ -164,7 +164,7 @@ def _build(reader: Reader, origin: Origin | None) -> Study:
         document.fail(("consent",), "is missing")
     lease = reader.whole(("study", "lease_minutes"), 30, least=1, most=LONGEST_LEASE)
     default_direction = "rtl" if base in RIGHT_TO_LEFT else "ltr"
-    study = Study(
+    study = RatingStudy(
         folder=document.path.parent,
         title=document.text(("study", "title")),
         language=language,
@@ -216,16 +216,16 @@ def _interface(reader: Reader, base: str) -> dict[str, str]:
     """The words of buttons and messages: a built-in language, with the study's own on top."""
     document = reader.document
     name = reader.text(("study", "interface"), base)
-    own = {}
+    texts = {}
     if reader.has("interface"):
-        known = read_interface("en")
-        document.only(("interface",), tuple(known))
-        own = {key: document.text(("interface", key)) for key in document.content["interface"]}
-        for key, text in own.items():
-            _check_placeholders(document, key, text, known[key])
+        english = read_interface("en")
+        document.only(("interface",), tuple(english))
+        texts = {key: document.text(("interface", key)) for key in document.content["interface"]}
+        for key, text in texts.items():
+            _check_placeholders(document, key, text, english[key])
     if name in INTERFACES:
-        return read_interface(name) | own
-    missing = [key for key in read_interface("en") if key not in own]
+        return read_interface(name) | texts
+    missing = [key for key in read_interface("en") if key not in texts]
     if missing:
         where = ("study", "interface" if reader.has("study", "interface") else "language")
         document.fail(
@@ -233,7 +233,7 @@ def _interface(reader: Reader, base: str) -> dict[str, str]:
             f"is '{name}', for which felicity has no interface ({', '.join(INTERFACES)}); set "
             f"study.interface to one of them, or give every string in [interface] (missing: {missing[0]})",
         )
-    return own
+    return texts
 
 
 def _check_placeholders(document: Document, key: str, text: str, english: str) -> None:
@@ -307,11 +307,11 @@ def _quiz(reader: Reader) -> Quiz | None:
 
 def _demographics(reader: Reader) -> tuple[Demographic, ...]:
     document = reader.document
-    found: list[Demographic] = []
+    questions: list[Demographic] = []
     for place in range(len(document.content.get("demographics", []))):
         where = ("demographics", place)
         name = document.text((*where, "name"))
-        if not name.isidentifier() or name in {other.name for other in found}:
+        if not name.isidentifier() or name in {other.name for other in questions}:
             document.fail(
                 (*where, "name"), f"is '{name}'; it should be one word, different for each question"
             )
@@ -322,7 +322,7 @@ def _demographics(reader: Reader) -> tuple[Demographic, ...]:
         bins = _bins(reader, (*where, "bins"))
         if bins and kind != "number":
             document.fail((*where, "bins"), "is only for questions of kind 'number'")
-        found.append(
+        questions.append(
             Demographic(
                 name=name,
                 question=document.text((*where, "question")),
@@ -333,7 +333,7 @@ def _demographics(reader: Reader) -> tuple[Demographic, ...]:
                 maximum=reader.whole((*where, "maximum"), 120),
             )
         )
-    return tuple(found)
+    return tuple(questions)
 
 
 def _bins(reader: Reader, where: Where) -> tuple[int, ...]:
@@ -348,12 +348,13 @@ def _bins(reader: Reader, where: Where) -> tuple[int, ...]:
 
 def _design(reader: Reader, stimuli: tuple[Stimulus, ...]) -> Design:
     between = reader.texts(("design", "between"))
-    known = {"condition"} | {name for stimulus in stimuli for name in stimulus.factors}
+    factors = {"condition"} | {name for stimulus in stimuli for name in stimulus.factors}
     for name in between:
-        if name not in known:
+        if name not in factors:
+            columns = ", ".join(sorted(factors))
             reader.document.fail(
                 ("design", "between"),
-                f"names '{name}', which is not a column of the stimuli (columns: {', '.join(sorted(known))})",
+                f"names '{name}', which is not a column of the stimuli (columns: {columns})",
             )
     lists = reader.choice(("design", "lists"), ("latin", "all", "column"), "latin")
     if lists == "column" and not any(stimulus.list_name for stimulus in stimuli):

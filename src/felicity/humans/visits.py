@@ -18,7 +18,7 @@ from felicity.core.progress import Progress
 from felicity.humans.lists import build_lists
 from felicity.humans.simulated import Population, SimulatedRater, draw_answer, draw_rater, find_truth
 from felicity.humans.stimuli import Stimulus
-from felicity.humans.study import Study
+from felicity.humans.study import RatingStudy
 
 RETRY_SECONDS = 0.2
 ANSWER_SECONDS = 60.0
@@ -31,7 +31,7 @@ TITLE = re.compile(r"<h1[^>]*>(.*?)</h1>", re.DOTALL)
 
 
 @dataclass
-class Page:
+class PageForm:
     """What a rater needs of a page: its first form, the choices in it, a completion code."""
 
     title: str = ""
@@ -43,10 +43,10 @@ class Page:
     code: str = ""
 
 
-def read_page(text: str) -> Page:
+def read_page_form(text: str) -> PageForm:
     """A page as a simulated rater sees it."""
     title, code = TITLE.search(text), CODE.search(text)
-    page = Page(
+    page = PageForm(
         title=unescape(title[1]) if title else text[:80], code=unescape(code[1]).strip() if code else ""
     )
     for tag, attributes in TAG.findall(text):
@@ -94,7 +94,7 @@ class RaterSimulation:
     """What the raters of one study have in common."""
 
     url: str
-    study: Study
+    study: RatingStudy
     population: Population
     truth: Mapping[int, float]
     trials: int
@@ -157,15 +157,15 @@ class RaterSimulation:
         return habits.leaves_at is not None and answered >= habits.leaves_at * self.trials
 
     def _fill(
-        self, page: Page, answered: int, habits: SimulatedRater, visit: Visit, rng: random.Random
+        self, page: PageForm, answered: int, habits: SimulatedRater, visit: Visit, rng: random.Random
     ) -> dict[str, str]:
         """The fields of the page's form."""
         study = self.study
         if page.row is None:
             fields = {name: values[-1] for name, values in page.choices.items()}
             if study.quiz and "q0" in page.choices:
-                for place, question in enumerate(study.quiz.questions):
-                    fields[f"q{place}"] = str(question.choices.index(question.correct))
+                for index, question in enumerate(study.quiz.questions):
+                    fields[f"q{index}"] = str(question.choices.index(question.correct))
             return fields | {"script": "1"}
         stimulus = study.stimuli[page.row]
         if page.question:
@@ -205,19 +205,19 @@ class Browser:
             self._writer.close()
         self._reader = self._writer = None
 
-    async def open(self, path: str) -> Page:
+    async def open(self, path: str) -> PageForm:
         """Go to an address."""
         return await self.follow(await self.request("GET", path))
 
-    async def submit(self, path: str, body: Mapping[str, str]) -> Page:
+    async def submit(self, path: str, body: Mapping[str, str]) -> PageForm:
         """Send a form and see where it leads."""
         return await self.follow(await self.request("POST", path, body))
 
-    async def follow(self, reply: Reply) -> Page:
+    async def follow(self, reply: Reply) -> PageForm:
         """The page that a reply leads to."""
         while reply.status == 303:
             reply = await self.request("GET", reply.location)
-        return read_page(reply.text)
+        return read_page_form(reply.text)
 
     async def request(self, method: str, path: str, body: Mapping[str, str] | None = None) -> Reply:
         """One request, sent again while the server is away or cannot store.
@@ -275,7 +275,7 @@ class Browser:
 
 def send_raters(
     url: str,
-    study: Study,
+    study: RatingStudy,
     population: Population,
     *,
     numbers: range | None = None,
@@ -285,7 +285,7 @@ def send_raters(
     think: Callable[[random.Random], float] | None = None,
     arrival: float = 0.0,
     seconds: float = math.inf,
-    told: Progress | None = None,
+    progress: Progress | None = None,
 ) -> list[Visit]:
     """Send raters through the site, `at_once` at a time; gives what became of each.
 
@@ -302,14 +302,14 @@ def send_raters(
         simulation = RaterSimulation(url, study, population, truth, trials, answerer, patience, think, until)
         gate = asyncio.Semaphore(at_once)
 
-        async def one(place: int, number: int) -> Visit:
+        async def one(order: int, number: int) -> Visit:
             nonlocal done
-            await asyncio.sleep(arrival * place / len(chosen))
+            await asyncio.sleep(arrival * order / len(chosen))
             async with gate:
                 visit = await simulation.visit(number)
             done += 1
-            if told is not None:
-                told("Raters", done, len(chosen))
+            if progress is not None:
+                progress("Raters", done, len(chosen))
             return visit
 
         return list(await asyncio.gather(*(one(*pair) for pair in enumerate(chosen))))

@@ -3,6 +3,7 @@ from .cloze import MAIN as MAIN
 from .cloze import TOP as TOP
 from .cloze import Windows as Windows
 from .cloze import judge_cloze as judge_cloze
+from .contrasts import add_sampling_error as add_sampling_error
 from .contrasts import judge_contrasts as judge_contrasts
 from .formulas import SURPRISAL as SURPRISAL
 from .formulas import judge_formulas as judge_formulas

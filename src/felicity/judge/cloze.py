@@ -41,9 +41,9 @@ def judge_cloze(
             firsts.setdefault(of, {})[row["condition"]] = words[first] if len(words) > first else ""
         if row["condition"] in targets:
             for rule, (start, stop) in windows.items():
-                found = row["target"] in words[start:stop]
-                margin = stop - words.index(row["target"], start) - 0.5 if found else float("nan")
-                judged.append(_row(of, rule, found, margin))
+                hit = row["target"] in words[start:stop]
+                margin = stop - words.index(row["target"], start) - 0.5 if hit else float("nan")
+                judged.append(_row(of, rule, hit, margin))
     for of, seen in firsts.items():
         if len(seen) == 2:
             one, other = seen.values()
@@ -63,12 +63,3 @@ def _row(of: tuple[str, ...], rule: str, passed: bool, margin: float) -> dict[st
         "margin": margin,
         "stable": True,
     }
-
-
-def rank_targets(frames: pl.DataFrame) -> pl.DataFrame:
-    """The rank of each frame's target among its predictions, null if it is not among them."""
-    ranks = [
-        words.index(target) + 1 if target in words else None
-        for target, words in zip(frames["target"].to_list(), frames["predictions"].to_list(), strict=True)
-    ]
-    return frames.with_columns(pl.Series("rank", ranks, dtype=pl.Int64))

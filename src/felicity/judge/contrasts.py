@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
 from felicity.core.contrasts import PAIR, Contrast
 from felicity.core.errors import BadInput
-from felicity.core.schemas import JUDGEMENTS, Schema, conform
+from felicity.core.schemas import JUDGEMENTS, TEXT, Schema, conform
 
 # `error` is how far numerical noise may change the margin.
 MARGINS: Schema = {**JUDGEMENTS, "error": pl.Float64()}
+# Standard errors within which a margin is not told from zero.
+STANDARD_ERRORS = 1.96
 
 
 def judge_contrasts(
@@ -35,6 +38,41 @@ def judge_contrasts(
     _refuse_gaps(valued)
     judged = [_judge(labels, valued, contrast) for contrast in contrasts]
     return conform(pl.concat(judged), MARGINS)
+
+
+def add_sampling_error(
+    judgements: pl.DataFrame,
+    requests: pl.DataFrame,
+    contrasts: Sequence[Contrast],
+    *,
+    left_out: np.ndarray,
+    measures: Sequence[str],
+) -> pl.DataFrame:
+    """Judgements with `sampling_error`, the standard error of a margin that was estimated from draws.
+
+    left_out: for each request what is subtracted from its value, without each draw in turn; the standard
+    error is the jackknife's. With several worse conditions it is the largest. A judgement of these measures
+    is stable if its margin exceeds the numerical noise and 1.96 standard errors; others have a null.
+    """
+    place = {key: row for row, key in enumerate(requests.select("item", "condition").iter_rows())}
+    size = left_out.shape[1]
+    rows: list[tuple[str, str, float]] = []
+    for contrast in contrasts:
+        for item in judgements.filter(rule=contrast.name)["item"].unique(maintain_order=True):
+            better = left_out[place[item, contrast.better]]
+            shifts = np.array([left_out[place[item, worse]] - better for worse in contrast.worse])
+            spread = ((shifts - shifts.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+            rows.append((item, contrast.name, float(np.sqrt((size - 1) / size * spread).max())))
+    errors = pl.DataFrame(
+        rows, schema={"item": TEXT, "rule": TEXT, "sampling_error": pl.Float64()}, orient="row"
+    )
+    drawn = pl.col("measure").is_in(list(measures))
+    within = pl.col("error") + STANDARD_ERRORS * pl.col("sampling_error").fill_null(0.0)
+    return (
+        judgements.join(errors, on=["item", "rule"], how="left", maintain_order="left")
+        .with_columns(pl.when(drawn).then("sampling_error").alias("sampling_error"))
+        .with_columns((pl.col("margin").abs() > within).alias("stable"))
+    )
 
 
 def _judge(labels: pl.DataFrame, valued: pl.DataFrame, contrast: Contrast) -> pl.DataFrame:

@@ -6,7 +6,15 @@ from math import inf, isinf, isnan
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.formulas import ALL_REGIONS, Number, Operation, Part, Region, list_regions, parse_formula
+from felicity.core.formulas import (
+    ALL_REGIONS,
+    Part,
+    Region,
+    RegionNumber,
+    RegionOperation,
+    list_regions,
+    parse_prediction,
+)
 from felicity.core.schemas import JUDGEMENTS
 
 SURPRISAL = "surprisal_bits"
@@ -28,10 +36,10 @@ def find_margin(part: Part, surprisals: Surprisals) -> float:
 
     Raises BadInput if a region is missing or its surprisal is not a number.
 
-    >>> find_margin(parse_formula("(1;%a%) + 1 < (1;%b%)"), {("a", "1"): 2.0, ("b", "1"): 5.0})
+    >>> find_margin(parse_prediction("(1;%a%) + 1 < (1;%b%)"), {("a", "1"): 2.0, ("b", "1"): 5.0})
     2.0
     """
-    if isinstance(part, Number):
+    if isinstance(part, RegionNumber):
         return part.value
     if isinstance(part, Region):
         if (part.condition, part.region) not in surprisals:
@@ -48,7 +56,7 @@ def find_margin(part: Part, surprisals: Surprisals) -> float:
     return _combine(part, left, right)
 
 
-def _combine(part: Operation, left: float, right: float) -> float:
+def _combine(part: RegionOperation, left: float, right: float) -> float:
     if part.mark in ("+", "-"):
         total = left + right if part.mark == "+" else left - right
         if isnan(total):
@@ -69,11 +77,11 @@ def _combine(part: Operation, left: float, right: float) -> float:
 
 def holds(part: Part, surprisals: Surprisals) -> bool:
     """Whether a formula is true; a comparison of exactly equal values is false, except for `=`."""
-    if isinstance(part, Operation) and part.mark in "&|":
+    if isinstance(part, RegionOperation) and part.mark in "&|":
         sides = holds(part.left, surprisals), holds(part.right, surprisals)
         return all(sides) if part.mark == "&" else any(sides)
     margin = find_margin(part, surprisals)
-    return margin >= 0 if isinstance(part, Operation) and part.mark == "=" else margin > 0
+    return margin >= 0 if isinstance(part, RegionOperation) and part.mark == "=" else margin > 0
 
 
 def judge_formulas(
@@ -88,8 +96,8 @@ def judge_formulas(
     Raises BadInput naming the item that lacks a surprisal or has one that is not a number.
     """
     labels = items.select("item", "suite", "phenomenon", "predictions").unique("item", maintain_order=True)
-    known = _surprisals(regions)
-    formulas = {text: parse_formula(text) for text in labels["predictions"].explode().unique().to_list()}
+    surprisals = _surprisals(regions)
+    formulas = {text: parse_prediction(text) for text in labels["predictions"].explode().unique().to_list()}
     whole, single = [], []
     for item, suite, phenomenon, texts in labels.iter_rows():
         shared = {"item": item, "suite": suite, "phenomenon": phenomenon, "measure": SURPRISAL}
@@ -97,12 +105,12 @@ def judge_formulas(
         for number, text in enumerate(texts, start=1):
             part = formulas[text]
             try:
-                margin = find_margin(part, known.get(item, {}))
+                margin = find_margin(part, surprisals.get(item, {}))
             except BadInput as error:
                 raise BadInput(f"Item '{item}': {error}") from error
             noise = noise_bits.get(item, 0.0) * sum(1 for _ in list_regions(part))
             verdict = {
-                "passed": float(holds(part, known[item])),
+                "passed": float(holds(part, surprisals[item])),
                 "margin": margin,
                 "stable": abs(margin) > noise,
             }
@@ -114,13 +122,13 @@ def judge_formulas(
 
 
 def _surprisals(regions: pl.DataFrame) -> dict[str, dict[tuple[str, str], float]]:
-    known: dict[str, dict[tuple[str, str], float]] = {}
+    surprisals: dict[str, dict[tuple[str, str], float]] = {}
     columns = regions.select("item", "condition", "region", "name", "surprisal_bits")
     for item, condition, region, _, value in columns.iter_rows():
-        of = known.setdefault(item, {})
+        of = surprisals.setdefault(item, {})
         of[condition, region] = value
         of[condition, ALL_REGIONS] = of.get((condition, ALL_REGIONS), 0.0) + value
     # A number always means the region of that number, whatever another region is called.
     for item, condition, _, name, value in columns.iter_rows():
-        known[item].setdefault((condition, name), value)
-    return known
+        surprisals[item].setdefault((condition, name), value)
+    return surprisals

@@ -31,9 +31,9 @@ def judge_ratings(items: pl.DataFrame, requests: pl.DataFrame, scores: pl.DataFr
         )
         for (condition, _), part in whole.group_by("condition", "measure", maintain_order=True)
     ]
-    found = pl.concat(judged).filter(pl.col("passed").is_not_nan())
+    judgements = pl.concat(judged).filter(pl.col("passed").is_not_nan())
     margin = pl.col("passed") - 0.5
-    return conform(found.with_columns(margin.alias("margin"), pl.lit(True).alias("stable")), JUDGEMENTS)
+    return conform(judgements.with_columns(margin.alias("margin"), pl.lit(True).alias("stable")), JUDGEMENTS)
 
 
 def find_concordance(ratings: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -1,14 +1,15 @@
 """Sentence measures: token log-probabilities in, one number per sentence out.
 
 Most measures use three sums: the log-probability of the sentence under the model and under a unigram model,
-both in nats, and its length in tokens; a measure may also use the token list. Higher is always more
+both in nats, and its length in tokens; a measure may also use the token list, the priors of its words, or its
+length in characters and bytes. Higher is always more
 acceptable. `shared_lp` is the score of CrowS-Pairs (Nangia et al. 2020): the log-probability of the tokens
 that two sentences share. It is defined for masked models, where each shared token is predicted from all
 others; for a left-to-right model it is the same sum, each token given those
 before it.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
@@ -20,11 +21,19 @@ import polars as pl
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.registry import Registry
 from felicity.core.schemas import SCORES, conform
+from felicity.measures.morcela import MorcelaWeights
+from felicity.measures.priors import WordPriors
 from felicity.measures.unigram import Unigram
 
 PENALTY_OFFSET = 5
 PENALTY_POWER = 0.8
+SLLN_EXPONENT = 0.5
 SHARED = "shared_lp"
+NOTHING = np.empty(0)
+NO_RATINGS = (
+    "'morcela' needs rated sentences to fit its weights to, other than those to be judged; give them with "
+    "--ratings."
+)
 
 
 class ScoredTokens(NamedTuple):
@@ -49,12 +58,21 @@ class ScoredTokens(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Per-sentence sums over the scored tokens, one array entry per sentence; `tokens` has the tokens."""
+    """Per-sentence sums over the scored tokens, one array entry per sentence; `tokens` has the tokens.
+
+    prior: the sum of the log-priors of the compared words. characters, size: the length of the whole text in
+    characters and in bytes of UTF-8. exponent: of slln_lp. weights: of morcela, fitted to ratings.
+    """
 
     lp: np.ndarray
     unigram: np.ndarray
     length: np.ndarray
     tokens: ScoredTokens
+    prior: np.ndarray = NOTHING
+    characters: np.ndarray = NOTHING
+    size: np.ndarray = NOTHING
+    exponent: float = SLLN_EXPONENT
+    weights: MorcelaWeights | None = None
 
 
 @dataclass(frozen=True)
@@ -62,12 +80,17 @@ class Measure:
     """A measure: a function of `Totals`, and what it reads besides the sums of log-probabilities.
 
     unigram: it reads unigram log-probabilities, so a table of counts is needed. tokens: it reads the
-    token list, so its error is found token by token.
+    token list, so its error is found token by token. prior: it reads the priors of words, which a run scores
+    besides its sentences. rated: it reads weights that are fitted to rated sentences. usual: a study that is
+    given no measures computes it.
     """
 
     compute: Callable[[Totals], np.ndarray]
     unigram: bool = False
     tokens: bool = False
+    prior: bool = False
+    rated: bool = False
+    usual: bool = True
 
     def __call__(self, totals: Totals) -> np.ndarray:
         return np.asarray(self.compute(totals))
@@ -115,6 +138,13 @@ def pen_lp(totals: Totals) -> np.ndarray:
     return np.asarray(totals.lp / penalty**PENALTY_POWER)
 
 
+@MEASURES.add("slln_lp")
+@partial(Measure, usual=False)
+def slln_lp(totals: Totals) -> np.ndarray:
+    """Normalized sublinearly by length: SLLN-LP, LP / n^a, by default with a = 0.5 (Liu et al. 2024)."""
+    return np.asarray(totals.lp / totals.length**totals.exponent)
+
+
 @MEASURES.add("norm_lp")
 @partial(Measure, unigram=True)
 def norm_lp(totals: Totals) -> np.ndarray:
@@ -127,6 +157,37 @@ def norm_lp(totals: Totals) -> np.ndarray:
 def slor(totals: Totals) -> np.ndarray:
     """Log-odds against the unigram model per token: controls for length and word frequency."""
     return np.asarray((totals.lp - totals.unigram) / totals.length)
+
+
+@MEASURES.add("char_lp")
+@partial(Measure, usual=False)
+def char_lp(totals: Totals) -> np.ndarray:
+    """Log-probability per character: a length that does not depend on the tokenizer."""
+    return np.asarray(totals.lp / totals.characters)
+
+
+@MEASURES.add("byte_lp")
+@partial(Measure, usual=False)
+def byte_lp(totals: Totals) -> np.ndarray:
+    """Log-probability per byte of UTF-8: a length that does not depend on the tokenizer or the script."""
+    return np.asarray(totals.lp / totals.size)
+
+
+@MEASURES.add("morcela")
+@partial(Measure, unigram=True, rated=True, usual=False)
+def morcela(totals: Totals) -> np.ndarray:
+    """SLOR with weights of frequency and length fitted to given ratings (Tjuatja et al. 2024)."""
+    if totals.weights is None:
+        raise NotPossible(NO_RATINGS)
+    weighted = totals.lp - totals.weights.beta * totals.unigram + totals.weights.gamma
+    return np.asarray(weighted / totals.length)
+
+
+@MEASURES.add("word_pmi")
+@partial(Measure, prior=True, usual=False)
+def word_pmi(totals: Totals) -> np.ndarray:
+    """Log-probability minus the words' own in neutral contexts: controls for words and their tokens."""
+    return np.asarray(totals.lp - totals.prior)
 
 
 @dataclass(frozen=True)
@@ -143,8 +204,15 @@ def score_measures(
     *,
     noise: float | np.ndarray,
     unigram: Unigram | None = None,
+    priors: WordPriors | None = None,
+    texts: Mapping[str, str] | None = None,
+    exponent: float = SLLN_EXPONENT,
+    weights: MorcelaWeights | None = None,
 ) -> Scored:
     """Rows of SCORES for each request and measure.
+
+    priors: of the words that `word_pmi` compares. texts: the text of each request, for its length in
+    characters. exponent: of `slln_lp`. weights: of `morcela`.
 
     `noise` is the possible error in nats of a sentence's sum (one number for all, or one each); `error` in
     the result is its effect on each value.
@@ -152,7 +220,13 @@ def score_measures(
     Raises UnknownName, or NotPossible if a measure needs unigram counts and has none.
     """
     check_measures(measures, unigram is not None)
-    totals = _totals(tokens, unigram)
+    totals = sum_tokens(tokens, unigram)._replace(exponent=exponent, weights=weights)
+    if priors is not None:
+        totals = totals._replace(prior=priors.sum_priors(tokens))
+    if texts is not None:
+        own = [texts[request] for request in tokens["request"]]
+        sizes = [[len(text) for text in own], [len(text.encode()) for text in own]]
+        totals = totals._replace(characters=np.array(sizes[0]), size=np.array(sizes[1]))
     empty = np.flatnonzero(totals.length == 0)
     if len(empty):
         raise BadInput(
@@ -213,17 +287,33 @@ def needs_unigram(measures: Collection[str]) -> list[str]:
     return [name for name in measures if MEASURES[name].unigram]
 
 
+def needs_ratings(measures: Collection[str]) -> bool:
+    """Whether one of the measures has weights that are fitted to ratings.
+
+    Raises UnknownName.
+    """
+    return any(MEASURES[name].rated for name in measures)
+
+
+def needs_priors(measures: Collection[str]) -> bool:
+    """Whether one of the measures reads the priors of words.
+
+    Raises UnknownName.
+    """
+    return any(MEASURES[name].prior for name in measures)
+
+
 def check_measures(measures: Sequence[str], has_unigram: bool) -> None:
     """Refuse unknown measures, and those without their counts, before any scoring."""
     needy = needs_unigram(measures)
     if needy and not has_unigram:
         raise NotPossible(
             f"'{needy[0]}' needs unigram counts of the model's tokens; build them with "
-            "`felicity count CORPUS.txt -m MODEL -o counts.tsv` and pass --unigram counts.tsv."
+            "`felicity measures count CORPUS.txt -m MODEL -o counts.tsv` and pass --unigram counts.tsv."
         )
 
 
-def _totals(tokens: pl.DataFrame, unigram: Unigram | None) -> Totals:
+def sum_tokens(tokens: pl.DataFrame, unigram: Unigram | None = None) -> Totals:
     """Sums over the scored tokens; tokens without a log-probability are ignored."""
     flat = tokens.select(pl.int_range(pl.len()).alias("row"), "tokens", "logprob").explode(
         "tokens", "logprob"

@@ -27,8 +27,8 @@ class Unigram:
 
     def logprob(self, tokens: Iterable[str]) -> np.ndarray:
         """log(count / total) of each token, in nats."""
-        found = np.array([self.counts.get(token, 0) or UNSEEN_COUNT for token in tokens], dtype=np.float64)
-        return np.asarray(np.log(found / self.total))
+        counts = np.array([self.counts.get(token, 0) or UNSEEN_COUNT for token in tokens], dtype=np.float64)
+        return np.asarray(np.log(counts / self.total))
 
     def unseen(self, tokens: Iterable[str]) -> int:
         """How many of the tokens have no count."""
@@ -55,7 +55,7 @@ def read_unigram(path: Path) -> Unigram:
         counts[token] = counts.get(token, 0) + int(count)
     total = sum(counts.values())
     if not total:
-        raise BadInput(f"{path} has no counts; build a table with `felicity count`.")
+        raise BadInput(f"{path} has no counts; build a table with `felicity measures count`.")
     return Unigram(counts, total)
 
 

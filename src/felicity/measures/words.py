@@ -1,11 +1,14 @@
 """Surprisal by word and by region: the tokens of each span, found by their characters, combined."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import polars as pl
+import regex
 
 from felicity.core.engine import EngineInfo
 from felicity.core.errors import BadInput, NotPossible, UnknownName
@@ -16,6 +19,9 @@ from felicity.core.units import NATS_PER_BIT
 CORRECTED, PLAIN = "corrected", "plain"
 BOUNDARIES = ("auto", CORRECTED, PLAIN)
 WORD = re.compile(r"\S+")
+# With the flag (?w) a boundary of the regex library is that of UAX 29.
+UNICODE_BOUNDARY = regex.compile(r"(?w)\b")
+NEED_DICTIONARY = ("THAI", "LAO", "KHMER", "MYANMAR")
 METRICS: dict[str, Callable[[np.ndarray], float]] = {
     "sum": lambda values: float(values.sum()),
     "mean": lambda values: float(values.mean()),
@@ -38,9 +44,30 @@ def find_words(text: str) -> list[Span]:
     if unmarked:
         raise BadInput(
             f"'{unmarked}' is written without spaces, so its words are unknown; mark them with bars, such as "
-            "猫|が|鳴く, and use --by region (regions= in Python), or use --by token."
+            "猫|が|鳴く, and use --by region (regions= in Python), or use --by unicode or --by token."
         )
     return [match.span() for match in WORD.finditer(text)]
+
+
+def find_unicode_words(text: str) -> list[Span]:
+    """The spans of the words and marks of a text by Unicode's rules (UAX 29), which need no spaces.
+
+    Of Chinese and Japanese these are single characters and runs of katakana, not the words of a dictionary.
+
+    >>> text = "它很好，isn't it?"
+    >>> [text[start:end] for start, end in find_unicode_words(text)]
+    ['它', '很', '好', '，', "isn't", 'it', '?']
+
+    Raises BadInput for Thai, Lao, Khmer and Burmese, whose words need a dictionary.
+    """
+    alone = next((letter for letter in text if unicodedata.name(letter, "").startswith(NEED_DICTIONARY)), "")
+    if alone:
+        raise BadInput(
+            f"The words of '{text[:40]}' need a dictionary, which UAX 29 is not; mark them with bars and use "
+            "--by region (regions= in Python), or use --by token."
+        )
+    cuts = sorted({0, len(text), *(match.start() for match in UNICODE_BOUNDARY.finditer(text))})
+    return [(start, end) for start, end in pairwise(cuts) if not text[start:end].isspace()]
 
 
 def choose_boundary(asked: str, info: EngineInfo) -> str:
@@ -75,17 +102,17 @@ def sum_spans(
     Raises BadInput if spans overlap or leave the text.
     """
     rows: list[tuple[int, int, str, int, int, float | None, int]] = []
-    for place, (row, text, own) in enumerate(zip(tokens.iter_rows(named=True), texts, spans, strict=True)):
-        check_spans(text, own)
-        belongs, ends = assign_tokens(text, row["start"], row["end"], own)
+    for place, (row, text, words) in enumerate(zip(tokens.iter_rows(named=True), texts, spans, strict=True)):
+        check_spans(text, words)
+        belongs, ends = assign_tokens(text, row["start"], row["end"], words)
         logprob = np.array([np.nan if value is None else value for value in row["logprob"]])
         if boundary == CORRECTED:
             logprob = logprob + _corrections(row, text, belongs)
-        every = [*own, (len(text), len(text))] if ends else list(own)
+        every = [*words, (len(text), len(text))] if ends else list(words)
         for number, (start, end) in enumerate(every):
             mine = logprob[belongs == number]
-            known = mine[~np.isnan(mine)]
-            lp = float(known.sum()) if len(known) else None
+            defined = mine[~np.isnan(mine)]
+            lp = float(defined.sum()) if len(defined) else None
             rows.append((place + 1, number + 1, text[start:end], start, end, lp, len(mine)))
     names = ("text", "place", "word", "start", "end", "lp", "n_tokens")
     kinds = (pl.Int64, pl.Int64, pl.String, pl.Int64, pl.Int64, pl.Float64, pl.Int64)
@@ -156,10 +183,10 @@ def score_regions(
     wanted = items.select("item", "suite", "condition", "text", "regions", "metric")
     named = requests.select("request", "item", "condition").join(wanted, on=["item", "condition"])
     rows = named.join(tokens, on="request", maintain_order="left")
-    found: list[dict[str, object]] = []
+    region_rows: list[dict[str, object]] = []
     for row in rows.iter_rows(named=True):
-        found += _regions(row, corrected=boundary == CORRECTED)
-    return pl.DataFrame(found, schema=REGIONS)
+        region_rows += _regions(row, corrected=boundary == CORRECTED)
+    return pl.DataFrame(region_rows, schema=REGIONS)
 
 
 def _regions(row: dict[str, Any], *, corrected: bool) -> Iterable[dict[str, object]]:
@@ -170,14 +197,14 @@ def _regions(row: dict[str, Any], *, corrected: bool) -> Iterable[dict[str, obje
     if corrected:
         lp = lp + _corrections(row, text, belongs)
     for number, region in enumerate(regions):
-        own = lp[belongs == number]
-        known = -own[~np.isnan(own)] / NATS_PER_BIT
+        logprobs = lp[belongs == number]
+        surprisals = -logprobs[~np.isnan(logprobs)] / NATS_PER_BIT
         yield {
             "item": row["item"],
             "suite": row["suite"],
             "condition": row["condition"],
             "region": region["region"],
             "name": region["name"],
-            "surprisal_bits": METRICS[row["metric"]](known) if len(known) else 0.0,
-            "n_tokens": len(known),
+            "surprisal_bits": METRICS[row["metric"]](surprisals) if len(surprisals) else 0.0,
+            "n_tokens": len(surprisals),
         }

@@ -53,14 +53,15 @@ def read_cells(
     """The cells of a text, by the character offsets of its tokens.
 
     Tokens that share characters (the bytes of an emoji) become one cell, so that no character is shown
-    twice or split.
+    twice or split; a token that begins with a combining mark (a vowel sign of Tamil) joins the one before it.
     """
     groups: list[list[int]] = []
     reached = 0
     for place, (first, last) in enumerate(zip(start, end, strict=True)):
         shares = first < last and first < reached
         broken = first == last and BYTE_PIECE.fullmatch(tokens[place]) is not None
-        if groups and (shares or broken):
+        combining = first < last and unicodedata.category(text[first])[0] == "M"
+        if groups and (shares or broken or combining):
             groups[-1].append(place)
         else:
             groups.append([place])
@@ -143,7 +144,7 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class JudgedItem:
     """One judgement with the stimuli it is about."""
 
     item: str
@@ -179,11 +180,11 @@ def pick_uncertain(report: ReportInput, measure: str, *, most: int = MOST_CASES)
     return close.sort(pl.col("margin").abs(), "item", "rule").head(most)
 
 
-def read_cases(report: ReportInput, picked: pl.DataFrame, measure: str) -> list[Case]:
+def read_cases(report: ReportInput, picked: pl.DataFrame, measure: str) -> list[JudgedItem]:
     """The selected judgements, in their order, each with its stimuli token by token."""
     sides = _sides(report, picked["item"].to_list(), measure)
     return [
-        Case(
+        JudgedItem(
             item=row["item"],
             suite=row["suite"],
             phenomenon=row["phenomenon"],

@@ -15,10 +15,12 @@ from felicity.report import wording
 from felicity.report.charts import DARK, LIGHT, convert_svg, css_variables, draw_inline, draw_svg
 from felicity.report.examples import choose_window, pick_uncertain, pick_wrong, read_cases
 from felicity.report.run_tables import ReportInput
-from felicity.report.sections import Extra, Figure, build_extras, build_figures
+from felicity.report.sections import Figure, Section, build_extras, build_figures
 
 HANDLED = ("command", "model", "dataset", "versions", "score")
 MOST_SUITES = 300
+# The formats that every figure is written in, beside the page.
+FILES = ("svg", "png", "pdf")
 FULL_TINT = 16.0
 WORDS = (
     "percent",
@@ -122,7 +124,7 @@ def write_report(report: ReportInput, folder: Path) -> Path:
     """
     extras = build_extras(report, heading=_heading(report))
     figures = _all_figures(report, extras)
-    export_figures(figures.values(), folder, endings=("svg", "png"))
+    export_figures(figures.values(), folder, endings=FILES)
     page = folder / "report.html"
     with replacing(page) as part:
         part.write_text(_fill(report, figures, extras), encoding="utf-8")
@@ -135,7 +137,7 @@ def render_report(report: ReportInput) -> str:
     return _fill(report, _all_figures(report, extras), extras)
 
 
-def _all_figures(report: ReportInput, extras: list[Extra]) -> dict[str, Figure]:
+def _all_figures(report: ReportInput, extras: list[Section]) -> dict[str, Figure]:
     figures = build_figures(report, heading=_heading(report))
     return figures | {figure.name: figure for extra in extras for figure in extra.figures}
 
@@ -144,7 +146,7 @@ def _heading(report: ReportInput) -> str:
     return f"{read_name(report.manifest, 'model')} on {read_name(report.manifest, 'dataset')}"
 
 
-def _fill(report: ReportInput, figures: dict[str, Figure], extras: list[Extra]) -> str:
+def _fill(report: ReportInput, figures: dict[str, Figure], extras: list[Section]) -> str:
     return render_template("report.html.j2", _content(report) | {"extras": extras}, figures)
 
 
@@ -206,6 +208,8 @@ def _content(report: ReportInput) -> dict[str, Any]:
         "noun": "pair" if report.pairs else "item",
         "overall": report.estimated("overall", measure).row(0, named=True),
         "macro": _first(report.estimated("macro", measure)),
+        "lang": _read_language(manifest),
+        "languages": report.estimated("language", measure).to_dicts(),
         "phenomena": report.estimated("phenomenon", measure).to_dicts(),
         "suites": suites.join(homes, on="name", how="left").head(MOST_SUITES).to_dicts(),
         "suites_in_all": suites.height,
@@ -221,6 +225,12 @@ def _content(report: ReportInput) -> dict[str, Any]:
         "facts": read_facts(manifest),
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False, default=str),
     }
+
+
+def _read_language(manifest: Mapping[str, Any]) -> str:
+    """The language of all sentences, for fonts and screen readers; empty if not stated or several."""
+    tags = manifest.get("options", {}).get("languages", [])
+    return str(tags[0]) if len(tags) == 1 else ""
 
 
 def _by_measure(report: ReportInput) -> list[tuple[str, list[dict[str, Any] | None]]]:
@@ -248,7 +258,7 @@ def _tint(logprob: float | None) -> str:
 
 
 def write_sections(
-    sections: Sequence[Extra],
+    sections: Sequence[Section],
     page: Path,
     *,
     eyebrow: str,
@@ -262,7 +272,7 @@ def write_sections(
     simulated: the page has ratings of simulated raters, and says so.
     """
     figures = {figure.name: figure for section in sections for figure in section.figures}
-    export_figures(figures.values(), page.parent, endings=("svg", "png"))
+    export_figures(figures.values(), page.parent, endings=FILES)
     content = {
         "sections": sections,
         "eyebrow": eyebrow,

@@ -39,7 +39,8 @@ PAIR = {"good", "bad"}
 class ReportInput:
     """The tables of one run and its manifest; the schemas are those of `felicity.core.schemas`.
 
-    explorer: address of a page that shows every item, if there is one.
+    regions: mean surprisal of each region with its interval (suite, condition, region, name, n, mean, low,
+    high). explorer: address of a page that shows every item, if there is one.
 
     Raises BadInput if a table lacks a column or nothing was estimated.
     """

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from urllib.parse import quote
 
 import polars as pl
 
@@ -26,7 +26,6 @@ from felicity.report.charts import (
 from felicity.report.run_tables import ReportInput
 from felicity.report.wording import count, counted, decimal, percent, spaced, unit
 
-Z_95 = 1.959963984540054
 MOST_ROWS = 120
 MOST_FIGURES = 60
 MOST_DOTS = 2_000
@@ -128,9 +127,20 @@ def _rows(report: ReportInput, level: str, measure: str) -> list[Row]:
             row["high"],
             row["n"],
             parts.get(row["name"], ()),
+            link_items(report.explorer, level, row["name"]),
         )
         for row in whole.iter_rows(named=True)
     ]
+
+
+def link_items(explorer: str, facet: str, value: str) -> str:
+    """The address of the explorer with the items of one phenomenon or suite; empty if there is no explorer.
+
+    >>> link_items("explore.html", "suite", "wh island")
+    'explore.html#/items?suite=wh%20island'
+    """
+    known = explorer and facet in ("phenomenon", "suite")
+    return f"{explorer}#/items?{facet}={quote(value)}" if known else ""
 
 
 def _suites_of(report: ReportInput, measure: str) -> dict[str, tuple[float, ...]]:
@@ -149,7 +159,7 @@ def _measure_rows(report: ReportInput) -> list[Row]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extra:
+class Section:
     """A section: a heading, a sentence, figures, and a table of texts.
 
     names: how many of the first columns are text, the rest being numbers; notes: sentences under the table.
@@ -165,21 +175,20 @@ class Extra:
     notes: tuple[str, ...] = ()
 
 
-def mark_figures(sections: Sequence[Extra], mark: str) -> list[Extra]:
+def mark_figures(sections: Sequence[Section], mark: str) -> list[Section]:
     """Sections whose figures say in their subtitle what a reader of the figure alone must know."""
     return [
-        replace(
-            section,
-            figures=tuple(
-                replace(figure, subtitle=" · ".join(part for part in (figure.subtitle, mark) if part))
-                for figure in section.figures
-            ),
-        )
+        replace(section, figures=tuple(mark_figure(figure, mark) for figure in section.figures))
         for section in sections
     ]
 
 
-def build_extras(report: ReportInput, *, heading: str) -> list[Extra]:
+def mark_figure(figure: Figure, mark: str) -> Figure:
+    """A figure whose subtitle ends with a mark."""
+    return replace(figure, subtitle=" · ".join(part for part in (figure.subtitle, mark) if part))
+
+
+def build_extras(report: ReportInput, *, heading: str) -> list[Section]:
     """The sections that apply to this run."""
     found = [
         _predictions(report),
@@ -190,7 +199,7 @@ def build_extras(report: ReportInput, *, heading: str) -> list[Extra]:
     return [extra for extra in found if extra is not None]
 
 
-def _predictions(report: ReportInput) -> Extra | None:
+def _predictions(report: ReportInput) -> Section | None:
     estimates = report.estimates.filter(pl.col("level") == "prediction")
     if estimates.is_empty():
         return None
@@ -207,7 +216,7 @@ def _predictions(report: ReportInput) -> Extra | None:
         )
         for row in estimates.iter_rows(named=True)
     )
-    return Extra(
+    return Section(
         name="predictions",
         title="By prediction",
         lede="Every prediction alone: the share of its items for which it holds.",
@@ -234,7 +243,7 @@ def _formulas(report: ReportInput) -> dict[str, str]:
     }
 
 
-def _regions(report: ReportInput, heading: str) -> Extra | None:
+def _regions(report: ReportInput, heading: str) -> Section | None:
     if report.regions is None or report.regions.is_empty():
         return None
     figures = [
@@ -243,35 +252,22 @@ def _regions(report: ReportInput, heading: str) -> Extra | None:
     ]
     # Runs of earlier versions, and replayed ones, have plain sums.
     summed = report.manifest.get("regions", {}).get("boundary", "plain")
-    return Extra(
+    return Section(
         name="regions",
         title="Surprisal by region",
-        lede="The mean surprisal of each region, in bits, over the items of a suite, with 95% intervals; one "
-        f"line per condition. The surprisal of a region is {BOUNDARIES[summed]}.",
+        lede="The mean surprisal of each region, in bits, over the items of a suite, with 95% intervals "
+        f"(Student's t); one line per condition. The surprisal of a region is {BOUNDARIES[summed]}.",
         figures=tuple(figures[:MOST_FIGURES]),
     )
 
 
-def _point(row: dict[str, Any], place: int) -> Point:
-    """A mean with its 95% interval over items, if there are several."""
-    mean, half = row["surprisal_bits"], row["half"]
-    if half is None:
-        return Point(row["condition"], place, mean)
-    return Point(row["condition"], place, mean, mean - half, mean + half)
-
-
-def _region_figure(suite: str, part: pl.DataFrame, heading: str) -> Figure:
-    means = part.group_by("condition", "region", "name", maintain_order=True).agg(
-        pl.col("surprisal_bits").mean(),
-        pl.len().alias("items"),
-        (Z_95 * pl.col("surprisal_bits").std() / pl.len().sqrt()).alias("half"),
-    )
+def _region_figure(suite: str, means: pl.DataFrame, heading: str) -> Figure:
     pairs = means.select("region", "name").unique(maintain_order=True).rows()
     names = dict(sorted(pairs, key=lambda pair: (not pair[0].isdecimal(), len(pair[0]), pair[0])))
     places = {region: place for place, region in enumerate(names)}
     conditions = means["condition"].unique(maintain_order=True).to_list()[:MOST_SERIES]
     points = [
-        _point(row, places[row["region"]])
+        Point(row["condition"], places[row["region"]], row["mean"], row["low"], row["high"])
         for row in means.iter_rows(named=True)
         if row["condition"] in conditions
     ]
@@ -288,7 +284,7 @@ def _region_figure(suite: str, part: pl.DataFrame, heading: str) -> Figure:
     )
 
 
-def _missed(report: ReportInput) -> Extra | None:
+def _missed(report: ReportInput) -> Section | None:
     """The frames whose target is not among the first words, with its rank and what the model prefers."""
     if report.fillers is None or report.fillers.is_empty():
         return None
@@ -307,7 +303,7 @@ def _missed(report: ReportInput) -> Extra | None:
         for row in wrong.head(MOST_MISSED).iter_rows(named=True)
     )
     shown = f" The first {len(rows)} are shown." if len(wrong) > len(rows) else ""
-    return Extra(
+    return Section(
         name="missed",
         title="Missed targets",
         lede=f"{counted(len(wrong), 'frame')} whose target is not among the {MISSED_FROM} likeliest "
@@ -349,11 +345,11 @@ def _scatter(report: ReportInput, heading: str) -> tuple[Figure, ...]:
     )
 
 
-def _correlations(report: ReportInput, heading: str) -> Extra | None:
+def _correlations(report: ReportInput, heading: str) -> Section | None:
     if report.correlations is None or report.correlations.is_empty():
         return None
     whole = report.correlations.filter(pl.col("level") == "all")
-    return Extra(
+    return Section(
         name="ratings",
         title="Correlation with ratings",
         lede="The score of each stimulus against its mean rating, over all stimuli of a condition.",

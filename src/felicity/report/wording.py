@@ -8,7 +8,13 @@ MINUS = "−"
 MISSING = "–"
 
 # Measures with a unit; for others only the number is shown.
-UNITS = {"lp": "nats", "surprisal_bits": "bits", "mean_lp": "nats per token", "slor": "nats per token"}
+UNITS = {
+    "lp": "nats",
+    "word_pmi": "nats",
+    "surprisal_bits": "bits",
+    "mean_lp": "nats per token",
+    "slor": "nats per token",
+}
 
 
 def percent(share: float | None) -> str:

@@ -20,7 +20,7 @@ DESIGN = ("rule", "kind", "source", "perturbation", "draw", "series", "length")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answers:
+class RunJudgements:
     """Judgements by name, of a model or of a measure, and what they have in common.
 
     measure: the measure that all are judged by; None if the measures themselves are compared.
@@ -40,7 +40,7 @@ class Answers:
         return pl.concat(parts, how="diagonal_relaxed")
 
 
-def read_answers(paths: Sequence[Path], *, measure: str | None = None) -> Answers:
+def read_run_judgements(sources: Sequence[str | Path | Run], *, measure: str | None = None) -> RunJudgements:
     """Judgements of runs on the same items; for a single run, by each of its measures.
 
     Without `measure`, all runs are judged by the main measure of the first run that has one all share.
@@ -48,7 +48,7 @@ def read_answers(paths: Sequence[Path], *, measure: str | None = None) -> Answer
     Raises BadInput if the runs are not of the same stimuli, UnknownName for a measure that a run
     lacks, NotPossible if no measure is shared or one run has nothing to compare.
     """
-    runs = name_runs(paths)
+    runs = name_runs(sources)
     if len(runs) == 1:
         return _between_measures(*runs.items())
     chosen = choose_measure(runs, measure)
@@ -58,7 +58,7 @@ def read_answers(paths: Sequence[Path], *, measure: str | None = None) -> Answer
         name: pl.concat([_name_answers(judgements_by(run, chosen)) for run in group], how="diagonal_relaxed")
         for name, group in join_datasets(runs).items()
     }
-    return Answers(
+    return RunJudgements(
         frames=frames, measure=chosen, unchecked=unchecked, headline=headline, policies=say_policies(runs)
     )
 
@@ -107,18 +107,28 @@ def _name_answers(judged: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def name_runs(paths: Sequence[Path]) -> dict[str, Run]:
+def name_runs(sources: Sequence[str | Path | Run]) -> dict[str, Run]:
     """Runs by the name of their model, or by folder if two have the same model; a study is all its runs.
 
     Raises BadInput if a run is named twice.
     """
-    folders = [folder for path in paths for folder in list_runs(path)]
-    runs = [read_run(folder) for folder in folders]
+    runs = [run for source in sources for run in _open_runs(source)]
     models = [str(run.manifest["model"].get("name")) for run in runs]
-    names = models if len(set(models)) == len(models) else [str(folder) for folder in folders]
+    names = models if len(set(models)) == len(models) else [_name_run(run) for run in runs]
     if len(set(names)) < len(names):
         raise BadInput("A run is named twice; compare different runs.")
     return dict(zip(names, runs, strict=True))
+
+
+def _open_runs(source: str | Path | Run) -> list[Run]:
+    return [source] if isinstance(source, Run) else [read_run(folder) for folder in list_runs(Path(source))]
+
+
+def _name_run(run: Run) -> str:
+    """A run's folder, or for one that is not kept its model and dataset."""
+    if run.folder is not None:
+        return str(run.folder)
+    return " on ".join(str(run.manifest[part].get("name")) for part in ("model", "dataset"))
 
 
 def join_datasets(runs: Mapping[str, Run]) -> dict[str, list[Run]]:
@@ -170,7 +180,9 @@ def judgements_by(run: Run, measure: str | None = None) -> pl.DataFrame:
     return run["judgements"].filter(pl.col("measure") == (measure or known[0]))
 
 
-def analysis_table(paths: Sequence[Path], response: str, *, measure: str | None = None) -> pl.DataFrame:
+def analysis_table(
+    sources: Sequence[str | Path | Run], response: str, *, measure: str | None = None
+) -> pl.DataFrame:
     """The table of one or several runs that holds `response`, for a regression.
 
     Judgements (one row per item) if they have that column, else stimuli (one row per condition) with
@@ -179,7 +191,7 @@ def analysis_table(paths: Sequence[Path], response: str, *, measure: str | None 
 
     Raises UnknownName if neither has it.
     """
-    runs = name_runs(paths)
+    runs = name_runs(sources)
     chosen = choose_measure(runs, measure)
     refuse_other_items(runs)
     judged = _stack([(run, _with_item_columns(run, judgements_by(run, chosen))) for run in runs.values()])
@@ -188,7 +200,7 @@ def analysis_table(paths: Sequence[Path], response: str, *, measure: str | None 
     stimuli = _stack([(run, stimuli_table(run)) for run in runs.values()])
     if response not in stimuli.columns:
         known = dict.fromkeys([*judged.columns, *stimuli.columns])
-        raise UnknownName("column", response, list(known), where=str(paths[0]))
+        raise UnknownName("column", response, list(known), where=_name_run(next(iter(runs.values()))))
     return stimuli
 
 
@@ -264,14 +276,14 @@ def _digest_items(run: Run) -> dict[str, str]:
     return digests
 
 
-def _between_measures(named: tuple[str, Run]) -> Answers:
+def _between_measures(named: tuple[str, Run]) -> RunJudgements:
     name, run = named
     measures = list_measures(run)
     if len(measures) < 2:
         raise NotPossible(
             f"{name} is judged by one measure only ({measures[0]}); give two runs, or add one with --measure."
         )
-    return Answers(
+    return RunJudgements(
         frames={each: judgements_by(run, each) for each in measures},
         measure=None,
         headline=run.headline,

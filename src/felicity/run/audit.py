@@ -11,6 +11,9 @@ from felicity.data import Dataset, check_items
 
 EXAMPLES = 3
 OVERLONG = "over-long inputs"
+# If at least this share of the pairs is of unequal length, the audit says what to do about it.
+MANY_UNEQUAL = 0.05
+ADVICE = "; --measure word_pmi controls for it, and `felicity bias` shows what it does"
 
 
 def audit_requests(
@@ -27,46 +30,50 @@ def audit_requests(
     If no whole sentences are compared, the audit says that lengths were not checked. sentences: what the
     dataset calls its conditions, if not by their own names.
     """
-    known = requests.join(encodings, on="request")
-    n_tokens = int(known["n_tokens"].sum())
+    encoded = requests.join(encodings, on="request")
+    n_tokens = int(encoded["n_tokens"].sum())
     rows = [
         _row(
             "tokens unscored",
-            known,
+            encoded,
             "n_unscored",
             n_tokens,
             "first tokens with nothing before them, or unknown words left out",
         ),
         _row(
-            "tokens across the boundary", known, "n_across", n_tokens, "tokens that contain context and text"
+            "tokens across the boundary",
+            encoded,
+            "n_across",
+            n_tokens,
+            "tokens that contain context and text",
         ),
-        _row("unknown tokens", known, "n_unknown", n_tokens, "text that the tokenizer has no token for"),
-        *_audit_contrasts(known, items, contrasts, sentences or {}),
+        _row("unknown tokens", encoded, "n_unknown", n_tokens, "text that the tokenizer has no token for"),
+        *_audit_contrasts(encoded, items, contrasts, sentences or {}),
         _row(
             "context sentences dropped",
-            known,
+            encoded,
             "n_dropped",
-            len(known),
+            len(encoded),
             "oldest context dropped to fit the window",
         ),
-        _requests(OVERLONG, known.filter(pl.col("n_over") > 0), len(known), "longer than the window"),
+        _requests(OVERLONG, encoded.filter(pl.col("n_over") > 0), len(encoded), "longer than the window"),
     ]
-    unread = known.filter(pl.col("n_tokens").is_null())
+    unread = encoded.filter(pl.col("n_tokens").is_null())
     if len(unread):
         rows.append(
-            _requests("inputs not tokenized", unread, len(known), "only the server knows their tokens")
+            _requests("inputs not tokenized", unread, len(encoded), "only the server knows their tokens")
         )
     return pl.DataFrame(rows, schema=AUDIT, orient="row")
 
 
 def _audit_contrasts(
-    known: pl.DataFrame,
+    encoded: pl.DataFrame,
     items: pl.DataFrame,
     contrasts: Sequence[Contrast],
     sentences: Mapping[str, str],
 ) -> list[tuple[object, ...]]:
     """Identical texts and unequal lengths of every two conditions that are compared."""
-    names = known["item"].unique(maintain_order=True)
+    names = encoded["item"].unique(maintain_order=True)
     if not contrasts:
         reason = "lengths and identity of conditions, since no two whole sentences are compared"
         return [("not checked", len(names), len(names), reason, "")]
@@ -75,7 +82,7 @@ def _audit_contrasts(
     covered: set[str] = set()
     for contrast in contrasts:
         mine = phenomena if contrast.phenomenon is None else phenomena.filter(phenomenon=contrast.phenomenon)
-        members = known.join(mine, on="item", how="semi", maintain_order="left")
+        members = encoded.join(mine, on="item", how="semi", maintain_order="left")
         for worse in contrast.worse:
             pairs = _pair(members, contrast.better, worse)
             covered |= set(pairs["item"])
@@ -96,19 +103,21 @@ def _audit_pairs(
     longer, shorter = f"{better} longer", f"{better} shorter"
     if not plain:
         longer, shorter = f"{longer} than {worse}", f"{shorter} than {worse}"
+    many = len(pairs) and (pairs["more"] != 0).sum() >= MANY_UNEQUAL * len(pairs)
+    advice = ADVICE if many else ""
     return [
         _items(identical, pairs.filter(pl.col("same")), len(pairs), "both sentences are the same text"),
         _items(
             longer,
             pairs.filter(pl.col("more") > 0),
             len(pairs),
-            f"pairs of unequal length: {better} has more tokens than {worse}",
+            f"pairs of unequal length: {better} has more tokens than {worse}{advice}",
         ),
         _items(
             shorter,
             pairs.filter(pl.col("more") < 0),
             len(pairs),
-            f"pairs of unequal length: {better} has fewer tokens than {worse}",
+            f"pairs of unequal length: {better} has fewer tokens than {worse}{advice}",
         ),
     ]
 
@@ -212,10 +221,10 @@ def refuse_overlong(
     )
 
 
-def _pair(known: pl.DataFrame, better: str, worse: str) -> pl.DataFrame:
+def _pair(encoded: pl.DataFrame, better: str, worse: str) -> pl.DataFrame:
     """One row per item that has both conditions, with the difference in tokens, better minus worse."""
     one, other = (
-        known.filter(pl.col("condition") == condition)
+        encoded.filter(pl.col("condition") == condition)
         .unique("item", keep="first", maintain_order=True)
         .select("item", "context", "text", pl.col("n_tokens").cast(pl.Int64))
         for condition in (better, worse)
@@ -226,14 +235,14 @@ def _pair(known: pl.DataFrame, better: str, worse: str) -> pl.DataFrame:
     )
 
 
-def _row(check: str, known: pl.DataFrame, column: str, of: int, meaning: str) -> tuple[object, ...]:
-    met = known.filter(pl.col(column) > 0)["request"].head(EXAMPLES)
-    return (check, int(known[column].sum()), of, meaning, ", ".join(met))
+def _row(check: str, encoded: pl.DataFrame, column: str, of: int, meaning: str) -> tuple[object, ...]:
+    met = encoded.filter(pl.col(column) > 0)["request"].head(EXAMPLES)
+    return (check, int(encoded[column].sum()), of, meaning, ", ".join(met))
 
 
 def _items(check: str, pairs: pl.DataFrame, of: int, meaning: str) -> tuple[object, ...]:
     return (check, len(pairs), of, meaning, ", ".join(pairs["item"].head(EXAMPLES)))
 
 
-def _requests(check: str, known: pl.DataFrame, of: int, meaning: str) -> tuple[object, ...]:
-    return (check, len(known), of, meaning, ", ".join(known["request"].head(EXAMPLES)))
+def _requests(check: str, encoded: pl.DataFrame, of: int, meaning: str) -> tuple[object, ...]:
+    return (check, len(encoded), of, meaning, ", ".join(encoded["request"].head(EXAMPLES)))

@@ -23,8 +23,9 @@ from felicity.data import (
     take_frame,
 )
 from felicity.design import build_requests
-from felicity.measures import Unigram, check_measures, read_unigram
+from felicity.measures import Unigram, check_measures, needs_priors, read_unigram
 from felicity.run.audit import audit_rows
+from felicity.run.background import MeasureSettings
 from felicity.run.folder import (
     EXTRAS,
     MANIFEST,
@@ -33,16 +34,17 @@ from felicity.run.folder import (
     TABLES,
     RunFolder,
     export_tables,
+    find_study,
     flatten_tokens,
 )
 from felicity.run.model import Model, open_model
 from felicity.run.pipeline import UNSEEN_LIMIT, Plan, carry_out
 from felicity.run.rules import RULES, impossible_rules, prepare_items, refuse_impossible
-from felicity.stats import Units, estimate_accuracy
+from felicity.stats import Units, average_region_surprisal, estimate_accuracy
 
 # Tables that only one rule writes.
 RULE_OF_TABLE = {"correlations": "rating", "fillers": "cloze", "regions": "formula"}
-LEVELS = ("overall", "macro", "phenomenon", "suite", "prediction")
+LEVELS = ("overall", "macro", "language", "phenomenon", "suite", "prediction")
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,17 @@ class Run:
         model, dataset = (self.manifest[part].get("name") for part in ("model", "dataset"))
         share = f"{100 * overall['accuracy']:.1f}% of {overall['n']:,} items"
         return f"Run({model} on {dataset}: {self.headline.noun} {share})"
+
+    def _repr_html_(self) -> str:
+        from felicity.report import draw_accuracy, render_result
+
+        level = "phenomenon" if self.accuracy("phenomenon").height else "suite"
+        measure = self.manifest["measures"][0]
+        table = self.accuracy(level).filter(measure=measure)
+        shown = table.select("name", "n", "suites", "accuracy", "low", "high")
+        return render_result(
+            repr(self), f"By {level}, judged by {measure}.", table=shown, figure=draw_accuracy(table)
+        )
 
     @property
     def headline(self) -> Headline:
@@ -89,7 +102,7 @@ class Run:
         return self.tables[name]
 
     def accuracy(self, by: str = "overall") -> pl.DataFrame:
-        """Accuracy with 95% intervals, `by` overall, macro, phenomenon, suite or prediction."""
+        """Accuracy with 95% intervals, `by` overall, macro, language, phenomenon, suite or prediction."""
         if by not in LEVELS:
             raise UnknownName("level", by, LEVELS)
         return self["estimates"].filter(pl.col("level") == by)
@@ -110,6 +123,7 @@ def evaluate(
     sample: int | None = None,
     seed: int = 0,
     units: Units = "suites",
+    settings: MeasureSettings | None = None,
     progress: Progress | None = None,
     on_audit: Callable[[pl.DataFrame], None] | None = None,
     overwrite: bool | None = False,
@@ -123,7 +137,8 @@ def evaluate(
     `rule` is another judging rule of the dataset; `source` is a folder with a copy of it. `unseen` is the
     share of tokens that the unigram table may lack. Without `measures`, those of the rule are computed (`lp`
     for most). `affirmative` is the condition of a cloze file whose targets are looked for, by default all.
-    Intervals are over `units`: suites, or the items of these suites.
+    Intervals are over `units`: suites, or the items of these suites. `settings` are those of
+    single measures, such as the neutral contexts of `word_pmi`.
 
     >>> import felicity as fe
     >>> run = fe.evaluate("starter", fe.model("smollm2"), sample=1)
@@ -167,7 +182,7 @@ def evaluate(
         seed=seed,
         options={"sample": sample, "unigram": str(unigram) if unigram else None},
     )
-    plan = replace(plan, units=units)
+    plan = replace(plan, units=units, settings=settings or MeasureSettings())
     # The memory of the work is freed before its results are read back.
     if out is not None:
         carry_out(lm, plan, RunFolder(Path(out)), progress=progress, on_audit=on_audit, overwrite=overwrite)
@@ -205,7 +220,7 @@ def check_request(
     else:
         data = take_frame(dataset, columns, affirmative=affirmative)
     judging = RULES[data.rule]
-    chosen = judging.choose_measures(data.method, _as_names(measures))
+    chosen = judging.choose_measures(data.method, _as_names(measures) or data.measures)
     if not judging.fixed:
         check_measures(chosen, counted)
     return data
@@ -238,13 +253,16 @@ def plan_run(
 
     Raises NotPossible if the model cannot serve the rule, or a measure lacks what it needs.
     """
-    refuse_impossible(data.rule, lm.info, exact=lm.exact is lm)
+    refuse_impossible(data.rule, lm.info, exact=lm.in_float32 is lm)
     rule = RULES[data.rule]
-    chosen = rule.choose_measures(data.method, tuple(measures) if measures else None)
+    chosen = rule.choose_measures(data.method, tuple(measures or data.measures))
     if not rule.fixed:
         check_measures(chosen, counts is not None)
+        # What a word adds is shown beside what the words of a sentence amount to.
+        chosen = (*chosen, "lp") if needs_priors(chosen) and "lp" not in chosen else chosen
     requests, contexts = build_requests(prepare_items(items, cross=data.cross))
     digest = {"unigram_digest": counts.key} if counts else {}
+    languages = {"languages": list(data.languages)} if data.languages else {}
     return Plan(
         dataset=data.name,
         stimuli=items,
@@ -262,8 +280,9 @@ def plan_run(
         change=data.change,
         score=_name_score(data),
         boundary=data.boundary,
+        people=data.people,
         seed=seed,
-        options=(options or {}) | {"seed": seed, "rule": data.method} | digest,
+        options=(options or {}) | {"seed": seed, "rule": data.method} | languages | digest,
     )
 
 
@@ -272,18 +291,18 @@ def _name_score(data: Dataset) -> dict[str, Any]:
     several = data.items["condition"].n_unique() > 1
     if data.rule != "cloze" or "passed" in data.score or not several:
         return dict(data.score)
-    passed = f"{RULES[data.rule].headline.passed} ({describe_targets(data)})"
+    passed = f"{RULES[data.rule].headline.passed} ({list_target_conditions(data)})"
     return dict(data.score) | {"passed": passed}
 
 
-def describe_targets(data: Dataset) -> str:
+def list_target_conditions(data: Dataset) -> str:
     """The conditions of a cloze dataset whose targets are looked for.
 
     >>> from felicity.data import take_frame
     >>> rows = {"item": [1, 1], "condition": ["aff", "neg"], "context_text": ["A", "B"], "text": ["c", "c"]}
-    >>> describe_targets(take_frame(pl.DataFrame(rows)))
+    >>> list_target_conditions(take_frame(pl.DataFrame(rows)))
     'targets of all conditions: aff, neg'
-    >>> describe_targets(take_frame(pl.DataFrame(rows), affirmative="aff"))
+    >>> list_target_conditions(take_frame(pl.DataFrame(rows), affirmative="aff"))
     'targets of aff only, not of neg'
     """
     others = [
@@ -309,16 +328,12 @@ def read_run(path: str | Path, *, check: bool = True) -> Run:
     present = [name for name in (*SHEETS, *EXTRAS) if name != "estimates" or estimated]
     present = [name for name in present if name == "audit" or folder.file(name).exists()]
     tables = {name: folder.read(name) for name in (*TABLES, *present)}
-    if not estimated and _belongs_to_study(folder.path):
+    if not estimated and find_study(folder.path.resolve()):
         # The run of a study is estimated together with the others, in the study's own tables.
         tables["estimates"] = estimate_accuracy(tables["judgements"])
     elif not estimated:
         folder.read("estimates")
     return Run(manifest, tables, folder.path)
-
-
-def _belongs_to_study(path: Path) -> bool:
-    return (path.resolve().parent.parent / RECORD).is_file()
 
 
 def _find_run(path: Path) -> Path:
@@ -328,7 +343,8 @@ def _find_run(path: Path) -> Path:
     """
     if (path / MANIFEST).exists() or not (path / RECORD).is_file():
         return path
-    runs = sorted(found.parent for found in path.glob(f"*/*/{MANIFEST}"))
+    patterns = ("*/*", "*/*/*")
+    runs = sorted(file.parent for pattern in patterns for file in path.glob(f"{pattern}/{MANIFEST}"))
     if len(runs) == 1:
         return runs[0]
     named = f"; give the folder of one, such as {runs[0]}" if runs else ""
@@ -358,9 +374,10 @@ def report_run(run: Run, path: str | Path, *, explorer: Path | None = None) -> P
     from felicity.report import ReportInput, write_report
 
     needed = ("items", "contexts", "requests", "tokens", "scores", "judgements", "estimates", "audit")
+    regions = run.tables.get("regions")
     report = ReportInput(
         manifest=run.manifest,
-        regions=run.tables.get("regions"),
+        regions=None if regions is None else average_region_surprisal(regions),
         correlations=run.tables.get("correlations"),
         fillers=run.tables.get("fillers"),
         headline=run.headline,

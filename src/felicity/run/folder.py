@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from felicity.core.digests import DIGESTS, OF_RECORD, add_digests, find_changed, is_intact
 from felicity.core.errors import BadInput, FelicityError, UnknownName
 from felicity.core.files import (
     clear_leftovers,
@@ -28,6 +29,7 @@ from felicity.core.schemas import (
     ESTIMATES,
     ITEMS,
     JUDGEMENTS,
+    PRIORS,
     REGIONS,
     REQUESTS,
     SCORES,
@@ -37,7 +39,6 @@ from felicity.core.schemas import (
     conform,
     sign_counts,
 )
-from felicity.run.digests import DIGESTS, OF_RECORD, add_digests, find_changed, is_intact
 from felicity.run.manifest import now
 
 MANIFEST = "manifest.json"
@@ -56,7 +57,12 @@ TABLES: dict[str, Schema] = {
 SHEETS: dict[str, Schema] = {"estimates": ESTIMATES, "audit": AUDIT}
 # Tables that only some rules make.
 EXTRA_SHEETS: dict[str, Schema] = {"correlations": CORRELATIONS}
-EXTRAS: dict[str, Schema] = {"predictions": JUDGEMENTS, "regions": REGIONS, "fillers": CLOZE} | EXTRA_SHEETS
+EXTRAS: dict[str, Schema] = {
+    "predictions": JUDGEMENTS,
+    "regions": REGIONS,
+    "fillers": CLOZE,
+    "priors": PRIORS,
+} | EXTRA_SHEETS
 FORMATS = ("csv", "jsonl")
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 
@@ -88,9 +94,10 @@ class RunFolder:
 
         Raises BadInput.
         """
-        home, study = self.path.resolve(), self.path.absolute().parent.parent
-        within = (study / RECORD).is_file() or (self.path.is_symlink() and self.path.parent.name == "models")
-        if within and not home.is_relative_to(study.resolve()):
+        home, study = self.path.resolve(), find_study(self.path.absolute())
+        if study is None and self.path.is_symlink() and self.path.parent.name == "models":
+            study = self.path.absolute().parent.parent
+        if study and not home.is_relative_to(study.resolve()):
             raise BadInput(f"{self.path} is a link out of the study folder; put the run itself there.")
         for entry in self.path.iterdir():
             if entry.is_symlink() and not entry.resolve().is_relative_to(home):
@@ -102,9 +109,9 @@ class RunFolder:
 
     def locate(self, name: str) -> Path:
         """The path to read a table from: a study keeps what all its models share once, above their runs."""
-        own, above = self.file(name), self.path.resolve().parent.parent
-        shared = name in SHARED and not own.exists() and (above / RECORD).is_file()
-        return above / own.name if shared else own
+        own = self.file(name)
+        study = find_study(self.path.resolve()) if name in SHARED and not own.exists() else None
+        return study / own.name if study else own
 
     def write(self, name: str, frame: pl.DataFrame) -> None:
         """Write one table, atomically."""
@@ -180,22 +187,25 @@ class RunFolder:
     def finish(self, manifest: dict[str, Any]) -> None:
         """Write the manifest of a finished run, with the digests of its tables and of itself."""
         whole = {**manifest, "finished": now()}
-        self.write_manifest(add_digests(whole, self.path, [self.file(name).name for name in ALL_TABLES]))
+        self.write_manifest(add_digests(whole, self.path, self._list_files(manifest)))
+
+    def _list_files(self, manifest: dict[str, Any]) -> list[str]:
+        """The files of a run's tables, those included that were asked of the model."""
+        asked = [f"{name}.parquet" for name in manifest.get("asked", ())]
+        return [*(self.file(name).name for name in ALL_TABLES), *asked]
 
     def refuse_changed_manifest(self, manifest: dict[str, Any]) -> None:
         """Refuse to resume a run whose manifest is not the one it finished with.
 
         Raises BadInput.
         """
-        if not is_intact(manifest):
+        if (manifest.get("finished") or DIGESTS in manifest) and not is_intact(manifest):
             raise BadInput(
                 f"{self.path / MANIFEST} was changed since the run finished; remove it and run again."
             )
 
     def refuse_altered(self, manifest: dict[str, Any]) -> None:
         """Refuse a run that is not finished, or whose tables are not those it finished with.
-
-        Runs of older versions have no digests; for these, only the end is checked.
 
         Raises BadInput naming the file.
         """
@@ -205,7 +215,7 @@ class RunFolder:
             raise BadInput(f"The run in {self.path} was not finished; {again}.")
         if not is_intact(manifest):
             raise BadInput(f"{self.path / MANIFEST} was changed since the run finished; {again}.")
-        changed = find_changed(manifest, self.path, [self.file(name).name for name in ALL_TABLES])
+        changed = find_changed(manifest, self.path, self._list_files(manifest))
         if changed:
             raise BadInput(f"{self.path / changed[0]} {changed[1]} since the run finished; {again}.")
         above = [self.locate(name) for name in SHARED if self.locate(name) != self.file(name)]
@@ -237,7 +247,12 @@ class RunFolder:
         return (self.path / MANIFEST).exists()
 
 
-READ_IT = "read it as it is with `felicity export --anyway` (check=False in Python)"
+def find_study(run: Path) -> Path | None:
+    """The folder of the study that a run belongs to: two levels up, or three if a model has several."""
+    return next((path for path in run.parents[1:3] if (path / RECORD).is_file()), None)
+
+
+READ_IT = "read it as it is with `felicity export --force` (check=False in Python)"
 READ_ANYWAY = f"run the study again with the same -o, or {READ_IT}"
 
 
@@ -257,14 +272,14 @@ def read_record(folder: Path, *, check: bool = True) -> dict[str, Any]:
         raise BadInput(f"{path} is not JSON; remove it and run the study again.") from error
     if not isinstance(record, dict):
         raise BadInput(f"{path} is not the record of a study; remove it and run the study again.")
-    if check and not is_intact(record, own=OF_RECORD):
+    if check and not is_intact(record, key=OF_RECORD):
         raise BadInput(f"{path} was changed since felicity wrote it; remove it and run the study again.")
     return record
 
 
 def write_record(folder: Path, record: Mapping[str, Any], names: Iterable[str] = ()) -> None:
     """Write the record of a study, with the digests of its files and of itself."""
-    text = json.dumps(add_digests(record, folder, names, own=OF_RECORD), indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(add_digests(record, folder, names, key=OF_RECORD), indent=2, ensure_ascii=False) + "\n"
     with replacing(folder / RECORD) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace")
 

@@ -119,8 +119,8 @@ def describe_change(old: pl.DataFrame, new: pl.DataFrame) -> str:
         said[0] = f"{number:,} {'stimulus' if number == 1 else 'stimuli'} {what}"
     if changed.height:
         first = changed.row(0, named=True)
-        place = f"'{first['item']}' {first['condition']}"
-        return f"{', '.join(said)}; first {place}: '{first['text']}' is now '{first['text_now']}'"
+        stimulus = f"'{first['item']}' {first['condition']}"
+        return f"{', '.join(said)}; first {stimulus}: '{first['text']}' is now '{first['text_now']}'"
     return ", ".join(said)
 
 

@@ -36,8 +36,8 @@ from felicity.run.scoring import (
     continue_missing,
     fill_missing,
     find_missing,
+    read_fillers,
     read_tokens,
-    read_words,
     score_missing,
 )
 from felicity.run.sliding import score_sliding, slides
@@ -61,17 +61,17 @@ class Model:
         *,
         spec: str,
         cache: bool = True,
-        open_exact: Callable[[], "Model"] | None = None,
+        open_float32: Callable[[], "Model"] | None = None,
         open_half: Callable[[], "Model"] | None = None,
-        open_wide: Callable[[], "Model"] | None = None,
+        open_float64: Callable[[], "Model"] | None = None,
         dtype: DtypeChoice | None = None,
     ) -> None:
         self.engine = engine
         self.spec = spec
         self.dtype = dtype
-        self._open_exact = open_exact
+        self._open_float32 = open_float32
         self._open_half = open_half
-        self._open_wide = open_wide
+        self._open_float64 = open_float64
         self.store = ScoreStore.shared(engine.info) if cache else ScoreStore(None, engine.info)
 
     def __repr__(self) -> str:
@@ -104,27 +104,27 @@ class Model:
     def bounded(self) -> "Model":
         """The same model, whose tokens also have the log-probability of a word boundary."""
         bounded = copy(self)
-        bounded.__dict__.pop("exact", None)
+        bounded.__dict__.pop("in_float32", None)
         bounded.engine = BoundedEngine(self.engine)
         bounded.store = self.store.with_boundaries()
         return bounded
 
     @cached_property
-    def exact(self) -> "Model":
+    def in_float32(self) -> "Model":
         """The same model in float32, whose judgements a run in half precision must match."""
-        return self._open_exact() if self._open_exact else self
+        return self._open_float32() if self._open_float32 else self
 
     @cached_property
-    def wide(self) -> "Model | None":
+    def in_float64(self) -> "Model | None":
         """The same model in float64, which shows the rounding errors of this one; None if it is too large.
 
         Models of words, which sum few numbers, and served models have none.
         """
         small = self.info.parameters <= LARGEST_WIDE
-        if self._open_wide is None or self.info.family not in ROUNDED or not small:
+        if self._open_float64 is None or self.info.family not in ROUNDED or not small:
             return None
         try:
-            return self._open_wide()
+            return self._open_float64()
         except NotPossible:
             return None
 
@@ -139,10 +139,10 @@ class Model:
 
         Empty if there is no model in float64 to compare with.
         """
-        if self.wide is None or prompts.is_empty():
+        if self.in_float64 is None or prompts.is_empty():
             return {}
-        mine, theirs = (model._sum(prompts) for model in (self, self.wide))
-        return {name: abs(mine[name] - theirs[name]) + self.wide.info.noise for name in mine}
+        mine, theirs = (model._sum(prompts) for model in (self, self.in_float64))
+        return {name: abs(mine[name] - theirs[name]) + self.in_float64.info.noise for name in mine}
 
     def _sum(self, prompts: pl.DataFrame) -> dict[str, float]:
         tokens = self._kept_tokens(prompts)
@@ -174,7 +174,7 @@ class Model:
             return None
         half = self._open_half()
         half.dtype = self.dtype
-        half.exact = self
+        half.in_float32 = self
         return half
 
     def score(
@@ -239,12 +239,12 @@ class Model:
         boundary: str = "auto",
         regions: Sequence[Sequence[tuple[int, int]]] | None = None,
     ) -> pl.DataFrame:
-        """Log-probability of every word: columns text, place, word, start, end, lp, n_tokens.
+        """Log-probability of every word: columns row, text, place, word, start, end, lp, n_tokens.
 
         Words are separated by white space, or are the `regions` of each text by start and end
         character. `corrected`, the default where the model can, includes the end of a word in the word,
-        `plain` sums its tokens; either way they sum to the text's lp. `text` and `place` number texts and
-        words from 1. Frames are taken as by `score`; then `row` is the number of the text.
+        `plain` sums its tokens; either way they sum to the text's lp. `row` and `place` number texts and
+        words from 1. Frames are taken as by `score`.
 
         Raises BadInput for a script without spaces, unless its `regions` are given.
 
@@ -380,7 +380,7 @@ class Model:
 
     def read_fillers(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
         """Rows of FILLERS for frames that were filled, in order."""
-        return read_words(self._filler(), self.store, frames, k=k)
+        return read_fillers(self._filler(), self.store, frames, k=k)
 
     def fill_all(self, frames: Sequence[str], *, k: int, progress: Progress | None = None) -> int:
         """Fill the frames that are not in the cache; returns how many frames were filled."""
@@ -462,9 +462,11 @@ def open_model(
         engine,
         spec=spec,
         cache=cache,
-        open_exact=None if compute.dtype == EXACT else partial(open_in, EXACT),
+        open_float32=None if compute.dtype == EXACT else partial(open_in, EXACT),
         open_half=partial(open_in, choice.taken) if auto and choice.taken != EXACT else None,
-        open_wide=partial(open_in, WIDE) if compute.dtype == EXACT and not (workers or device_map) else None,
+        open_float64=partial(open_in, WIDE)
+        if compute.dtype == EXACT and not (workers or device_map)
+        else None,
         dtype=None if choice.asked == EXACT else choice,
     )
 

@@ -27,11 +27,12 @@ from felicity.measures import (
     score_measures,
 )
 from felicity.run.audit import audit_requests, refuse_overlong
-from felicity.run.folder import EXTRAS, RunFolder
+from felicity.run.background import Background, MeasureSettings, plan_background
+from felicity.run.folder import EXTRAS, RunFolder, write_table
 from felicity.run.manifest import build_manifest, describe_change, differs, refuse_other_run
 from felicity.run.model import Model
 from felicity.run.precision import Noise
-from felicity.run.rules import RULES, Case, Verdicts, refuse_impossible
+from felicity.run.rules import RULES, JudgingInput, Verdicts, refuse_impossible
 from felicity.run.scoring import SCORING, read_mixed
 from felicity.run.steps import (
     K,
@@ -42,7 +43,7 @@ from felicity.run.steps import (
     read_cloze,
     rescore_close_calls,
 )
-from felicity.stats import Units, estimate_accuracy
+from felicity.stats import Units, add_people, estimate_accuracy
 
 # A table of unigram counts that lacks more of a run's tokens than this was counted with another tokenizer.
 UNSEEN_LIMIT = 0.05
@@ -62,8 +63,12 @@ class Plan:
         tokens that the unigram table may lack. also: measures that are scored
         but not judged. boundary: how the tokens of regions are summed, for rules that have regions.
     collect: converts verdicts and scores to the tables that are written.
-    tables: further tables for the folder. estimated: whether accuracies are estimated, and over which units.
+    tables: further tables for the folder. ask: tables that need the opened model besides its scores, such as
+        continuations, by name; each function resumes by itself. estimated: whether accuracies are estimated,
+        and over which units.
     score: what the number and the sentences are called, where that is not the rule's.
+    people: how often people chose the right sentence, by suite, to be shown beside the model's accuracy.
+    settings: what measures are computed with.
     """
 
     dataset: str
@@ -86,14 +91,17 @@ class Plan:
     also: tuple[str, ...] = ()
     collect: Callable[[Verdicts, pl.DataFrame], Verdicts] | None = None
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    ask: Mapping[str, Callable[[Model, Progress | None], pl.DataFrame]] = field(default_factory=dict)
     estimated: bool = True
     score: Mapping[str, Any] = field(default_factory=dict)
     boundary: str = "auto"
     units: Units = "suites"
+    people: pl.DataFrame | None = None
+    settings: MeasureSettings = field(default_factory=MeasureSettings)
 
-    def case(self, measures: tuple[str, ...], noise: Noise, *, boundary: str = PLAIN) -> Case:
+    def case(self, measures: tuple[str, ...], noise: Noise, *, boundary: str = PLAIN) -> JudgingInput:
         """The input of the rule."""
-        return Case(
+        return JudgingInput(
             items=self.items,
             requests=self.requests,
             measures=measures,
@@ -101,6 +109,7 @@ class Plan:
             contrasts=self.contrasts,
             unigram=self.unigram,
             boundary=boundary,
+            exponent=self.settings.slln_exponent,
         )
 
 
@@ -124,7 +133,7 @@ def carry_out(
     if the model does not support the rule.
     """
     lm = lm.choose_precision(exact=RULES[plan.rule].exact)
-    refuse_impossible(plan.rule, lm.info, exact=lm.exact is lm)
+    refuse_impossible(plan.rule, lm.info, exact=lm.in_float32 is lm)
     boundary = choose_boundary(plan.boundary, lm.info) if RULES[plan.rule].regions else PLAIN
     lm = lm.bounded if boundary == CORRECTED else lm
     manifest = _begin(lm, plan, folder, boundary=boundary, overwrite=overwrite)
@@ -135,18 +144,25 @@ def carry_out(
     for name, table in ({**plan.tables, "audit": audit}).items():
         folder.write(name, table)
     prompts = build_prompts(plan.requests, plan.contexts)
+    background = _plan_background(lm, plan, manifest)
     stages = {name: fix_pending(lm, folder, part, step=step) for name, step, part in _stages(plan, prompts)}
     frames = find_frames(plan.items) if "fill" in RULES[plan.rule].needs else []
     scored = on_pending(stages) if on_pending else 0
     # Texts that are scored already count as done, so that the total is that of the run.
-    known = len(prompts) - sum(len(part) for part in stages.values())
-    counted = share_progress(progress, before=known, after=len(frames))
+    cached = len(prompts) - sum(len(part) for part in stages.values())
+    counted = share_progress(progress, before=cached, after=len(background) + len(frames))
     noted = _note_reading(lm, manifest, folder, counted)
     scored += _score_stages(lm, stages, noted)
     manifest["scored"] = {"texts": len(prompts), "now": scored}
     _take_notes(manifest, lm)
     case = plan.case(tuple(manifest["measures"]), Noise(rough=lm.info.noise), boundary=boundary)
-    if lm.exact is not lm:
+    counted = share_progress(progress, before=len(prompts), after=len(frames))
+    case = replace(
+        case,
+        priors=background.score_priors(lm, folder, manifest, progress=counted),
+        weights=background.fit_weights(lm, folder, manifest, unigram=plan.unigram, progress=counted),
+    )
+    if lm.in_float32 is not lm:
         rescored, noise = rescore_close_calls(lm, folder, prompts, case, RULES[plan.rule], seed=plan.seed)
         manifest["precision"] = {"dtype": lm.info.dtype} | rescored.as_dict()
         case = replace(case, noise=noise)
@@ -154,18 +170,22 @@ def carry_out(
         noise, manifest["noise"] = measure_close_calls(lm, folder, prompts, case, RULES[plan.rule])
         case = replace(case, noise=noise)
     if frames:
-        filled = lm.fill_all(frames, k=K, progress=share_progress(progress, before=len(prompts)))
+        done = len(prompts) + len(background)
+        filled = lm.fill_all(frames, k=K, progress=share_progress(progress, before=done))
         fillers = read_cloze(lm, plan.items)
         case = replace(case, fillers=fillers, targets=plan.targets, change=plan.change)
         dropped = int(fillers["dropped"].sum())
         manifest["fill"] = {"k": K, "frames": len(frames), "now": filled, "tokens_dropped": dropped}
     schema = BOUNDED_TOKENS if boundary == CORRECTED else TOKENS
-    folder.write_parts("tokens", schema, read_mixed(lm.read, prompts, lm.exact.read, case.noise.exact))
-    judge_tokens(folder, manifest, plan, case)
+    folder.write_parts("tokens", schema, read_mixed(lm.read, prompts, lm.in_float32.read, case.noise.exact))
+    for name, answer in plan.ask.items():
+        write_table(answer(lm, progress), folder.path / f"{name}.parquet")
+    manifest["asked"] = list(plan.ask)
+    judge_tokens(folder, manifest, plan, replace(case, sampling=True))
     forget_pending(folder)
 
 
-def judge_tokens(folder: RunFolder, manifest: dict[str, Any], plan: Plan, case: Case) -> None:
+def judge_tokens(folder: RunFolder, manifest: dict[str, Any], plan: Plan, case: JudgingInput) -> None:
     """From stored tokens to estimates, without the model; marks the run as finished in the manifest."""
     rule = RULES[plan.rule]
     read = partial(folder.read_parts, "tokens")
@@ -178,7 +198,10 @@ def judge_tokens(folder: RunFolder, manifest: dict[str, Any], plan: Plan, case: 
     verdicts = rule.judge(case, scores.filter(pl.col("measure").is_in(case.measures)), read)
     if plan.collect:
         verdicts = plan.collect(verdicts, scores)
-    write_verdicts(folder, verdicts, units=plan.units, estimated=plan.estimated)
+    if case.priors is not None:
+        verdicts = replace(verdicts, tables={**verdicts.tables, "priors": case.priors.table()})
+    verdicts = name_languages(verdicts, plan.items)
+    write_verdicts(folder, verdicts, units=plan.units, estimated=plan.estimated, people=plan.people)
     folder.finish(manifest)
 
 
@@ -189,10 +212,12 @@ def write_verdicts(
     units: Units = "suites",
     estimates: pl.DataFrame | None = None,
     estimated: bool = True,
+    people: pl.DataFrame | None = None,
 ) -> None:
     """Write judgements and estimates, and remove tables that another rule may have left.
 
-    units: what intervals generalize over. estimates: if they are already known.
+    units: what intervals generalize over. estimates: if they are already known. people: their accuracy by
+    suite, which the estimates then have in the column `people`.
 
     Raises NotPossible if nothing was judged.
     """
@@ -211,9 +236,19 @@ def write_verdicts(
         else:
             folder.file(name).unlink(missing_ok=True)
     if estimated:
-        folder.write(
-            "estimates", estimate_verdicts(verdicts, units=units) if estimates is None else estimates
-        )
+        found = estimate_verdicts(verdicts, units=units) if estimates is None else estimates
+        folder.write("estimates", found if people is None else add_people(found, verdicts.judgements, people))
+
+
+def name_languages(verdicts: Verdicts, items: pl.DataFrame) -> Verdicts:
+    """Verdicts whose judgements name the language of their items, if the items are in several."""
+    if "language" not in items.columns or items["language"].n_unique() < 2:
+        return verdicts
+    languages = items.select("item", "language").unique("item")
+    join = partial(pl.DataFrame.join, other=languages, on="item", how="left", maintain_order="left")
+    single = verdicts.predictions
+    named = single if single is None else join(single)
+    return replace(verdicts, judgements=join(verdicts.judgements), predictions=named)
 
 
 def estimate_verdicts(verdicts: Verdicts, *, units: Units = "suites") -> pl.DataFrame:
@@ -233,12 +268,12 @@ def _note_reading(
 
     After a kill, the rest of the run may need no model; the manifest still says how it was scored.
     """
-    known = False
+    noted = False
 
     def note(step: str, done: int, total: int) -> None:
-        nonlocal known
-        if not known and lm.info.notes != manifest["model"]["notes"]:
-            known = True
+        nonlocal noted
+        if not noted and lm.info.notes != manifest["model"]["notes"]:
+            noted = True
             _take_notes(manifest, lm)
             folder.write_manifest(manifest)
         if progress:
@@ -265,6 +300,8 @@ def _begin(
         score=Headline.read(plan.score, default=RULES[plan.rule].headline).as_dict(),
         options=plan.options,
     )
+    if "slln_lp" in plan.measures:
+        manifest["slln_lp"] = {"exponent": plan.settings.slln_exponent}
     if RULES[plan.rule].regions:
         manifest["regions"] = {"boundary": boundary}
     if lm.dtype:
@@ -317,8 +354,8 @@ def _audit(lm: Model, plan: Plan) -> pl.DataFrame:
     refuse_overlong(requests, encodings, model=lm.info.name, window=lm.info.window)
     compared = plan.contrasts if RULES[plan.rule].compares else ()
     sentences = plan.score.get("sentences", {})
-    found = audit_requests(requests, encodings, items=plan.stimuli, contrasts=compared, sentences=sentences)
-    return found if plan.findings is None else pl.concat([found, plan.findings])
+    rows = audit_requests(requests, encodings, items=plan.stimuli, contrasts=compared, sentences=sentences)
+    return rows if plan.findings is None else pl.concat([rows, plan.findings])
 
 
 def _stages(plan: Plan, prompts: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
@@ -341,6 +378,20 @@ def _score_stages(lm: Model, stages: Mapping[str, pl.DataFrame], progress: Progr
     return scored
 
 
+def _plan_background(lm: Model, plan: Plan, manifest: dict[str, Any]) -> Background:
+    """What the measures of the run need besides its sentences."""
+    rule = RULES[plan.rule]
+    return plan_background(
+        lm,
+        plan.requests,
+        plan.contexts,
+        measures=() if rule.fixed else manifest["measures"],
+        settings=plan.settings,
+        cancel=rule.compares,
+        languages=plan.options.get("languages", ()),
+    )
+
+
 def _count_unseen(unigram: Unigram, limit: float, parts: Iterator[pl.DataFrame]) -> int:
     """How many tokens have no count.
 
@@ -354,13 +405,15 @@ def _count_unseen(unigram: Unigram, limit: float, parts: Iterator[pl.DataFrame])
     if total and unseen / total > limit:
         raise NotPossible(
             f"The unigram table lacks {unseen:,} of {total:,} tokens, so it was counted with another "
-            "tokenizer; count again with `felicity count CORPUS.txt -m MODEL`, or allow a larger share with "
-            "--unseen."
+            "tokenizer; count again with `felicity measures count CORPUS.txt -m MODEL`, or allow a larger "
+            "share with --unseen."
         )
     return unseen
 
 
-def _score(plan: Plan, case: Case, read: Callable[[], Iterator[pl.DataFrame]]) -> Iterator[pl.DataFrame]:
+def _score(
+    plan: Plan, case: JudgingInput, read: Callable[[], Iterator[pl.DataFrame]]
+) -> Iterator[pl.DataFrame]:
     """The measures that are judged, then the others."""
     yield from RULES[plan.rule].score(case, read())
     also = tuple(name for name in plan.also if name not in case.measures)

@@ -157,20 +157,20 @@ def rescore_doubtful(
     rough = rough.with_columns(
         (pl.col("margin").abs() / (pl.col("error") * pl.col("spread"))).alias("size")
     ).with_columns(pl.col("size").min().over("item").alias("closest"))
-    sample = waiting = draw_sample(spreads, seed=seed)
-    known = items.clear()
+    sample = waiting = draw_error_sample(spreads, seed=seed)
+    measured = items.clear()
     frontiers = dict.fromkeys(spreads["group"].unique(maintain_order=True), 0.0)
     turn = 0
     while True:
         score_exactly(waiting, turn)
-        known = pl.concat([known, waiting])
-        shifts = measure_shifts(rough, judge(known, noise=1.0), known)
+        measured = pl.concat([measured, waiting])
+        shifts = measure_rounding_shifts(rough, judge(measured, noise=1.0), measured)
         tails = {group: fit_tail(shifts.filter(group=group)["units"].to_numpy()) for group in frontiers}
-        doubtful, expected = find_doubtful(rough, known, tails)
+        doubtful, expected = find_doubtful(rough, measured, tails)
         if doubtful.is_empty():
             break
         if len(doubtful) > STEP_SHARE * len(items):
-            doubtful = doubtful.head(min((len(doubtful) + 1) // 2, len(known)))
+            doubtful = doubtful.head(min((len(doubtful) + 1) // 2, len(measured)))
         waiting = doubtful["item"]
         for group, closest in doubtful.select("group", "closest").iter_rows():
             frontiers[group] = max(frontiers[group], closest)
@@ -181,10 +181,10 @@ def rescore_doubtful(
     }
     noise = pl.col("spread") * pl.col("group").replace_strict(bounds, return_dtype=pl.Float64)
     return Rescored(
-        noise=spreads.filter(~pl.col("item").is_in(known.implode())).select(
+        noise=spreads.filter(~pl.col("item").is_in(measured.implode())).select(
             "item", noise.clip(lower_bound=least).alias("noise")
         ),
-        exact_items=known,
+        exact_items=measured,
         sampled=len(sample),
         items=len(items),
         largest=float(np.abs(shifts["shift"].to_numpy()).max(initial=0.0)),
@@ -193,13 +193,13 @@ def rescore_doubtful(
 
 
 def find_doubtful(
-    rough: pl.DataFrame, known: pl.Series, tails: Mapping[str, Tail]
+    rough: pl.DataFrame, measured: pl.Series, tails: Mapping[str, Tail]
 ) -> tuple[pl.DataFrame, float]:
     """Items still to be scored again, columns item, group and closest, those likeliest to turn first.
 
     Further, the expected number of verdicts that differ if they are scored again and no others.
     """
-    left = rough.filter(~pl.col("item").is_in(known.implode()))
+    left = rough.filter(~pl.col("item").is_in(measured.implode()))
     parts = [
         part.with_columns(pl.Series("doubt", tails[group].exceed(part["size"].to_numpy()), dtype=pl.Float64))
         for (group,), part in left.partition_by("group", as_dict=True, maintain_order=True).items()
@@ -218,12 +218,12 @@ def find_doubtful(
     return doubtful, float(doubts[trusted - 1]) if trusted else 0.0
 
 
-def measure_shifts(rough: pl.DataFrame, exact: pl.DataFrame, known: pl.Series) -> pl.DataFrame:
+def measure_rounding_shifts(rough: pl.DataFrame, exact: pl.DataFrame, measured: pl.Series) -> pl.DataFrame:
     """Columns item, group, shift (nats of a sentence) and units (of the spread), for these items.
 
     A pair of equal texts cannot move, and says nothing about the others.
     """
-    both = rough.filter(pl.col("item").is_in(known.implode())).join(
+    both = rough.filter(pl.col("item").is_in(measured.implode())).join(
         exact.select("item", "measure", "rule", "margin"), on=["item", "measure", "rule"], suffix="_exact"
     )
     shift = (pl.col("margin") - pl.col("margin_exact")) / pl.col("error")
@@ -251,14 +251,14 @@ def measure_spreads(
     context_of = dict(zip(placed["request"], placed["context_text"], strict=True))
     waiting = Counter(placed["item"])
     seen: dict[str, list[tuple[str | None, list[str], list[float | None]]]] = {}
-    found: dict[str, tuple[float, str]] = {}
+    spreads: dict[str, tuple[float, str]] = {}
     for tokens in parts:
         for request, pieces, logprobs in tokens.select("request", "tokens", "logprob").iter_rows():
             item = item_of[request]
             seen.setdefault(item, []).append((context_of[request], pieces, logprobs))
             if len(seen[item]) == waiting[item]:
-                found[item] = _spread(seen.pop(item), cancel=cancel)
-    rows = [(item, *found[item]) for item in waiting]
+                spreads[item] = _spread(seen.pop(item), cancel=cancel)
+    rows = [(item, *spreads[item]) for item in waiting]
     return pl.DataFrame(
         rows, schema={"item": pl.String(), "spread": pl.Float64(), "group": pl.String()}, orient="row"
     )
@@ -274,7 +274,7 @@ def _spread(
     return max(1.0, apart) ** 0.5, SHARED if common else APART
 
 
-def draw_sample(spreads: pl.DataFrame, *, seed: int) -> pl.Series:
+def draw_error_sample(spreads: pl.DataFrame, *, seed: int) -> pl.Series:
     """The items that measure the error: a sample of each group, or all items of a small one."""
     rng = np.random.default_rng(seed)
     places = []

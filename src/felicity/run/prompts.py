@@ -43,7 +43,7 @@ def take_texts(texts: str | Iterable[str], what: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Input:
+class TextInput:
     """Texts to score, and the frame that they came in, if any."""
 
     prompts: pl.DataFrame
@@ -56,12 +56,10 @@ class Input:
         return pl.concat([make_room(self.frame, found.columns), found], how="horizontal")
 
     def each(self, found: pl.DataFrame) -> pl.DataFrame:
-        """Results with the number of their text in the column `text`, beside the columns of its frame."""
-        if self.frame is None:
-            return found
-        numbered = self.frame.with_columns(row=pl.int_range(1, pl.len() + 1))
+        """Several results per text: `row` is the number of the text, then the text or its whole frame."""
         rows = found.rename({"text": "row"})
-        named = make_room(numbered.drop("row"), rows.columns).with_columns(numbered["row"])
+        frame = self.prompts.select("text") if self.frame is None else self.frame
+        named = make_room(frame, rows.columns).with_columns(row=pl.int_range(1, pl.len() + 1))
         whole = named.join(rows, on="row", how="left", maintain_order="left_right")
         return whole.select("row", pl.exclude("row"))
 
@@ -77,7 +75,7 @@ def make_room(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
 
 def take_input(
     texts: str | Sequence[str] | Frame, context: str | Sequence[str] | None, column: str | None
-) -> Input:
+) -> TextInput:
     """One text, several, or a frame with a column of texts; `context` may name a column of the frame.
 
     Raises BadInput or UnknownName if it is not clear where the texts are, or one cannot be scored.
@@ -87,11 +85,11 @@ def take_input(
             raise BadInput(
                 f"There is no frame to take the column '{column}' from; give a polars or pandas frame."
             )
-        return Input(build_prompts(texts, context))
+        return TextInput(build_text_prompts(texts, context))
     frame = as_polars(texts)
     if isinstance(context, str) and context in frame.columns:
         context = frame[context].to_list()
-    return Input(build_prompts(frame[_find_texts(frame, column)].to_list(), context), frame)
+    return TextInput(build_text_prompts(frame[_find_texts(frame, column)].to_list(), context), frame)
 
 
 def _find_texts(frame: pl.DataFrame, column: str | None) -> str:
@@ -109,7 +107,7 @@ def _find_texts(frame: pl.DataFrame, column: str | None) -> str:
     return textual[0]
 
 
-def build_prompts(texts: str | Sequence[str], context: str | Sequence[str] | None) -> pl.DataFrame:
+def build_text_prompts(texts: str | Sequence[str], context: str | Sequence[str] | None) -> pl.DataFrame:
     """Texts, and one context for all or one each, as an engine expects them.
 
     Raises BadInput if a text is not a string or the contexts are too few or too many.

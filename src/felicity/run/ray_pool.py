@@ -251,9 +251,9 @@ def pool_engine(
     if find_spec("ray") is None:
         raise NotPossible("--workers needs Ray; install it: pip install 'felicity[ray]'")
     # A worker has another working directory.
-    place = Path(spec).expanduser()
-    found = str(place.resolve()) if place.exists() else spec
-    return PoolEngine(engine, partial(open_engine, found, policy=policy, compute=compute), workers)
+    path = Path(spec).expanduser()
+    model = str(path.resolve()) if path.exists() else spec
+    return PoolEngine(engine, partial(open_engine, model, policy=policy, compute=compute), workers)
 
 
 class Worker:

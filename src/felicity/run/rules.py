@@ -12,8 +12,27 @@ from felicity.core.registry import BrokenPlugin, Registry
 from felicity.core.schemas import CORRELATIONS
 from felicity.core.units import NATS_PER_BIT
 from felicity.design import cross_targets
-from felicity.judge import CLOZE, MAIN, SURPRISAL, judge_cloze, judge_contrasts, judge_formulas, judge_ratings
-from felicity.measures import SHARED, Unigram, score_measures, score_regions, score_shared
+from felicity.judge import (
+    CLOZE,
+    MAIN,
+    SURPRISAL,
+    add_sampling_error,
+    judge_cloze,
+    judge_contrasts,
+    judge_formulas,
+    judge_ratings,
+)
+from felicity.measures import (
+    MEASURES,
+    SHARED,
+    SLLN_EXPONENT,
+    MorcelaWeights,
+    Unigram,
+    WordPriors,
+    score_measures,
+    score_regions,
+    score_shared,
+)
 from felicity.run.precision import Noise
 from felicity.stats import correlate
 
@@ -23,7 +42,7 @@ LEVELS = {"all": None, "phenomenon": "phenomenon", "suite": "suite"}
 NEEDS = {"cloze": "fill"}
 
 
-def correlate_ratings(items: pl.DataFrame, requests: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+def correlate_scores(items: pl.DataFrame, requests: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
     """Rows of CORRELATIONS; r is null if nothing varies or there are fewer than four."""
     rated = items.select("item", "suite", "phenomenon", "condition", "rating")
     valued = requests.select("request", "item", "condition").join(scores, on="request")
@@ -47,20 +66,22 @@ def _split(part: pl.DataFrame, column: str) -> list[tuple[str, pl.DataFrame]]:
 def _correlate(group: pl.DataFrame, method: str) -> dict[str, object]:
     missing = {"method": method, "n": len(group), "r": None, "low": None, "high": None, "p": None}
     try:
-        found = correlate(group["value"], group["rating"], method=method)  # type: ignore[arg-type]
+        correlation = correlate(group["value"], group["rating"], method=method)  # type: ignore[arg-type]
     except BadInput:
         return missing
-    return missing | found.row(0, named=True)
+    return missing | correlation.row(0, named=True)
 
 
 Parts = Iterable[pl.DataFrame]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class JudgingInput:
     """All that judging needs besides tokens.
 
     noise: the possible error of each sentence's sum, in nats. boundary: how tokens of a region are summed.
+    priors: of the words that a measure compares. sampling: whether `stable` allows for their Monte Carlo
+    error, besides numerical noise. weights, exponent: of morcela and slln_lp.
     """
 
     items: pl.DataFrame
@@ -73,6 +94,10 @@ class Case:
     targets: tuple[str, ...] = ()
     change: tuple[str, ...] = ()
     boundary: str = "plain"
+    priors: WordPriors | None = None
+    weights: MorcelaWeights | None = None
+    exponent: float = SLLN_EXPONENT
+    sampling: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +122,8 @@ class Rule:
     """
 
     meaning: str
-    score: Callable[[Case, Parts], Iterator[pl.DataFrame]]
-    judge: Callable[[Case, pl.DataFrame, Callable[[], Parts]], Verdicts]
+    score: Callable[[JudgingInput, Parts], Iterator[pl.DataFrame]]
+    judge: Callable[[JudgingInput, pl.DataFrame, Callable[[], Parts]], Verdicts]
     measures: tuple[str, ...] = ("lp",)
     fixed: bool = False
     exact: bool = False
@@ -131,14 +156,22 @@ def as_rule(given: object) -> Rule:
 RULES: Registry[Rule] = Registry("rule", accept=as_rule)
 
 
-def _score_measures(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
+def _score_measures(case: JudgingInput, parts: Parts) -> Iterator[pl.DataFrame]:
+    texts = dict(case.requests.select("request", "text").iter_rows())
     for tokens in parts:
         yield score_measures(
-            tokens, case.measures, noise=case.noise.of(tokens["request"]), unigram=case.unigram
+            tokens,
+            case.measures,
+            noise=case.noise.of(tokens["request"]),
+            unigram=case.unigram,
+            priors=case.priors,
+            texts=texts,
+            exponent=case.exponent,
+            weights=case.weights,
         ).scores
 
 
-def _score_surprisal(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
+def _score_surprisal(case: JudgingInput, parts: Parts) -> Iterator[pl.DataFrame]:
     for tokens in parts:
         scores = score_measures(tokens, ("lp",), noise=case.noise.of(tokens["request"])).scores
         yield scores.with_columns(
@@ -148,19 +181,19 @@ def _score_surprisal(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
         )
 
 
-def _score_shared(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
+def _score_shared(case: JudgingInput, parts: Parts) -> Iterator[pl.DataFrame]:
     tokens = pl.concat(parts)
     errors = dict(zip(tokens["request"], case.noise.of(tokens["request"]), strict=True))
     yield score_shared(case.requests, tokens, errors=errors)
 
 
-def _score_targets(case: Case, parts: Parts) -> Iterator[pl.DataFrame]:
+def _score_targets(case: JudgingInput, parts: Parts) -> Iterator[pl.DataFrame]:
     for tokens in parts:
         scores = score_measures(tokens, ("lp",), noise=case.noise.of(tokens["request"])).scores
         yield scores.with_columns(pl.lit(CLOZE).alias("measure"))
 
 
-def _judge_cloze(case: Case, _: pl.DataFrame, __: Callable[[], Parts]) -> Verdicts:
+def _judge_cloze(case: JudgingInput, _: pl.DataFrame, __: Callable[[], Parts]) -> Verdicts:
     if case.fillers is None:
         raise NotPossible("The rule 'cloze' judges words for blanks, but no blanks were filled.")
     single = judge_cloze(case.fillers, targets=case.targets, change=case.change)
@@ -168,12 +201,20 @@ def _judge_cloze(case: Case, _: pl.DataFrame, __: Callable[[], Parts]) -> Verdic
     return Verdicts(judgements=main, predictions=single, tables={"fillers": case.fillers})
 
 
-def _judge_contrasts(case: Case, scores: pl.DataFrame, _: Callable[[], Parts]) -> Verdicts:
+def _judge_contrasts(case: JudgingInput, scores: pl.DataFrame, _: Callable[[], Parts]) -> Verdicts:
     judgements = judge_contrasts(case.items, case.requests, scores, case.contrasts)
+    if case.sampling and case.priors is not None:
+        judgements = add_sampling_error(
+            judgements,
+            case.requests,
+            case.contrasts,
+            left_out=case.priors.leave_out(case.requests["request"]),
+            measures=[name for name in case.measures if MEASURES[name].prior],
+        )
     return Verdicts(judgements=judgements, predictions=judgements if len(case.contrasts) > 1 else None)
 
 
-def _judge_formulas(case: Case, _: pl.DataFrame, read: Callable[[], Parts]) -> Verdicts:
+def _judge_formulas(case: JudgingInput, _: pl.DataFrame, read: Callable[[], Parts]) -> Verdicts:
     regions = pl.concat(
         [score_regions(case.items, case.requests, tokens, boundary=case.boundary) for tokens in read()]
     )
@@ -183,9 +224,9 @@ def _judge_formulas(case: Case, _: pl.DataFrame, read: Callable[[], Parts]) -> V
     return Verdicts(judgements=judgements, predictions=predictions, tables={"regions": regions})
 
 
-def _judge_ratings(case: Case, scores: pl.DataFrame, _: Callable[[], Parts]) -> Verdicts:
+def _judge_ratings(case: JudgingInput, scores: pl.DataFrame, _: Callable[[], Parts]) -> Verdicts:
     judgements = judge_ratings(case.items, case.requests, scores)
-    correlations = correlate_ratings(case.items, case.requests, scores)
+    correlations = correlate_scores(case.items, case.requests, scores)
     several = judgements["rule"].n_unique() > 1
     return Verdicts(
         judgements=judgements,
@@ -274,15 +315,15 @@ RULES.register(
 
 def impossible_rules(can: Collection[str]) -> list[str]:
     """Rules that an engine with these abilities cannot serve, and those that cannot be loaded."""
-    found = []
+    refused = []
     for name in RULES:
         try:
             served = set(RULES[name].needs) <= set(can)
         except BrokenPlugin:
             served = False
         if not served:
-            found.append(name)
-    return found
+            refused.append(name)
+    return refused
 
 
 def refuse_impossible(rule: str, info: EngineInfo, *, exact: bool) -> None:

@@ -39,8 +39,8 @@ def clear_cache(model: str | None = None) -> pl.DataFrame:
     """
     table = list_cache(model)
     if model is not None and table.is_empty():
-        known = ", ".join(list_cache()["model"].unique().sort()) or "none"
-        raise BadInput(f"No scores of '{model}' are cached; there are scores of: {known}.")
+        models = ", ".join(list_cache()["model"].unique().sort()) or "none"
+        raise BadInput(f"No scores of '{model}' are cached; there are scores of: {models}.")
     for path in table["path"]:
         with disk_errors(Path(path)):
             Path(path).unlink(missing_ok=True)

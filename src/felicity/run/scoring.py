@@ -55,11 +55,11 @@ class BoundedEngine:
 def find_missing(store: ScoreStore, prompts: pl.DataFrame) -> pl.DataFrame:
     """The prompts without a score, equal ones once."""
     keys = prompt_keys(prompts)
-    known = store.has(list(dict.fromkeys(keys)))
+    stored = store.has(list(dict.fromkeys(keys)))
     fresh: list[int] = []
     for place, key in enumerate(keys):
-        if key not in known:
-            known.add(key)
+        if key not in stored:
+            stored.add(key)
             fresh.append(place)
     return prompts[fresh]
 
@@ -74,8 +74,8 @@ def score_missing(
 ) -> int:
     """Score what is not in the cache, saving each batch before the next; returns the number scored."""
     key_of = dict(zip(pending["request"].to_list(), prompt_keys(pending), strict=True))
-    known = store.has(list(key_of.values()))
-    done = {request for request, key in key_of.items() if key in known}
+    stored = store.has(list(key_of.values()))
+    done = {request for request, key in key_of.items() if key in stored}
     finished, total = len(done), len(pending)
     progress(step, finished, total)
     if finished == total:
@@ -100,12 +100,12 @@ def fill_missing(
     Batches are planned over all frames, so that resumed work gives exactly the words of uninterrupted work.
     """
     keys = frame_keys(frames, k=k)
-    known = store.has_fillers(keys)
-    finished, filled = sum(key in known for key in keys), 0
+    stored = store.has_fillers(keys)
+    finished, filled = sum(key in stored for key in keys), 0
     progress(FILLING, finished, len(frames))
     for begin in range(0, len(frames), BATCH_FRAMES):
         part, part_keys = frames[begin : begin + BATCH_FRAMES], keys[begin : begin + BATCH_FRAMES]
-        fresh = sum(key not in known for key in part_keys)
+        fresh = sum(key not in stored for key in part_keys)
         if not fresh:
             continue
         fillers = engine.fill(part, k=k)
@@ -128,8 +128,8 @@ def continue_missing(
     """Rows of CONTINUATIONS; what is not in the cache is generated, each batch saved before the next."""
     unique = list(dict.fromkeys(prompts))
     keys = continuation_keys(unique, sampling)
-    known = store.has_continuations(keys)
-    fresh = [(key, prompt) for key, prompt in zip(keys, unique, strict=True) if key not in known]
+    stored = store.has_continuations(keys)
+    fresh = [(key, prompt) for key, prompt in zip(keys, unique, strict=True) if key not in stored]
     finished = len(unique) - len(fresh)
     progress(CONTINUING, finished, len(unique))
     for begin in range(0, len(fresh), BATCH_PROMPTS):
@@ -165,7 +165,7 @@ def read_tokens(engine: Engine, store: ScoreStore, prompts: pl.DataFrame) -> Ite
             yield store.read(part["request"].to_list(), keys)
 
 
-def read_words(engine: Filler, store: ScoreStore, frames: Sequence[str], *, k: int) -> pl.DataFrame:
+def read_fillers(engine: Filler, store: ScoreStore, frames: Sequence[str], *, k: int) -> pl.DataFrame:
     """Rows of FILLERS for frames that were filled; damaged rows are filled again."""
     keys = frame_keys(frames, k=k)
     try:
@@ -200,5 +200,5 @@ def read_mixed(
             for source, rows in ((read, part.filter(~chosen)), (read_exact, part.filter(chosen)))
             if len(rows)
         ]
-        found = pl.concat([frame for frames_of in frames for frame in frames_of])
-        yield part.select("request").join(found, on="request", how="left", maintain_order="left")
+        tokens = pl.concat([frame for frames_of in frames for frame in frames_of])
+        yield part.select("request").join(tokens, on="request", how="left", maintain_order="left")

@@ -116,10 +116,10 @@ def _count(words: Sequence[Word], sums: np.ndarray, left: int, end: int) -> int:
 
 def _find_words(text: str, shift: int) -> list[tuple[int, int]]:
     """The spans of words that can be cut apart; white space at the ends belongs to the first and the last."""
-    found = [match.span() for match in WORD.finditer(text)]
-    starts = [0, *(start for start, _ in found[1:])]
-    ends = [*(end for _, end in found[:-1]), len(text)]
-    return [(start + shift, end + shift) for start, end in zip(starts, ends, strict=True)] if found else []
+    spans = [match.span() for match in WORD.finditer(text)]
+    starts = [0, *(start for start, _ in spans[1:])]
+    ends = [*(end for _, end in spans[:-1]), len(text)]
+    return [(start + shift, end + shift) for start, end in zip(starts, ends, strict=True)] if spans else []
 
 
 def _measure(engine: Engine, before: str, text: str) -> list[Word]:

@@ -13,7 +13,7 @@ from felicity.engines.runtime import WIDE
 from felicity.run.folder import RunFolder
 from felicity.run.model import Model
 from felicity.run.precision import EXACT, Noise, Rescored, measure_spreads, rescore_doubtful
-from felicity.run.rules import Case, Rule
+from felicity.run.rules import JudgingInput, Rule
 from felicity.run.scoring import find_missing, read_mixed
 
 # The blank, and the full stop after it that bidirectional models see.
@@ -28,25 +28,25 @@ def rescore_close_calls(
     lm: Model,
     folder: RunFolder,
     prompts: pl.DataFrame,
-    case: Case,
+    case: JudgingInput,
     rule: Rule,
     *,
     seed: int,
 ) -> tuple[Rescored, Noise]:
     """Score again in float32 what half precision cannot decide, round by round."""
     requests = case.requests
-    fine = lm.exact.info.noise
+    fine = lm.in_float32.info.noise
 
     def requests_of(chosen: pl.Series) -> pl.DataFrame:
         return requests.filter(pl.col("item").is_in(chosen.implode()))
 
     def score_exactly(chosen: pl.Series, turn: int) -> None:
         part = prompts.join(requests_of(chosen), on="request", how="semi")
-        lm.exact.score_all(fix_pending(lm.exact, folder, part, step=f"-{EXACT}-{turn}"))
+        lm.in_float32.score_all(fix_pending(lm.in_float32, folder, part, step=f"-{EXACT}-{turn}"))
 
     def judge(exact_items: pl.Series, *, noise: float) -> pl.DataFrame:
         each = Noise(rough=noise, fine=fine, exact=frozenset(requests_of(exact_items)["request"]))
-        read = partial(read_mixed, lm.read, prompts, lm.exact.read, each.exact)
+        read = partial(read_mixed, lm.read, prompts, lm.in_float32.read, each.exact)
         here = replace(case, noise=each)
         scores = pl.concat(list(rule.score(here, read())))
         return rule.judge(here, scores, read).judgements
@@ -60,7 +60,7 @@ def rescore_close_calls(
 
 
 def measure_close_calls(
-    lm: Model, folder: RunFolder, prompts: pl.DataFrame, case: Case, rule: Rule
+    lm: Model, folder: RunFolder, prompts: pl.DataFrame, case: JudgingInput, rule: Rule
 ) -> tuple[Noise, dict[str, Any]]:
     """The possible error of every sentence in float32, and what the manifest says about it.
 
@@ -77,19 +77,19 @@ def measure_close_calls(
             pl.col("item").is_in(close.implode()) & ~pl.col("request").is_in(list(each))
         )
         part = prompts.join(waiting, on="request", how="semi", maintain_order="left")
-        if part.is_empty() or lm.wide is None:
+        if part.is_empty() or lm.in_float64 is None:
             break
-        lm.wide.score_all(fix_pending(lm.wide, folder, part, step=f"-{WIDE}-{len(each)}"))
-        found = lm.measure_errors(part)
-        each |= found
-        bound = max(bound, 4 * max(found.values()))
+        lm.in_float64.score_all(fix_pending(lm.in_float64, folder, part, step=f"-{WIDE}-{len(each)}"))
+        errors = lm.measure_errors(part)
+        each |= errors
+        bound = max(bound, 4 * max(errors.values()))
         if len(doubtful) > MOST_CLOSE:
             break
-    told = {"possible": bound, "measured": len(each), "largest": max(each.values(), default=None)}
-    return Noise(rough=bound, each=each), told
+    record = {"possible": bound, "measured": len(each), "largest": max(each.values(), default=None)}
+    return Noise(rough=bound, each=each), record
 
 
-def _find_close(lm: Model, prompts: pl.DataFrame, case: Case, rule: Rule) -> pl.Series:
+def _find_close(lm: Model, prompts: pl.DataFrame, case: JudgingInput, rule: Rule) -> pl.Series:
     """Items whose verdict noise may turn, the closest first; those that are exactly tied cannot turn."""
     if rule.graded:
         return pl.Series("item", [], dtype=pl.String)
@@ -120,13 +120,13 @@ def read_cloze(lm: Model, items: pl.DataFrame, *, k: int = K) -> pl.DataFrame:
         .agg(pl.col("filler").alias("predictions"), pl.col("dropped").max())
     )
     whole = framed.join(words, on="frame", how="left", maintain_order="left").rename({"text": "target"})
-    place = pl.struct("predictions", "target").map_elements(
+    rank = pl.struct("predictions", "target").map_elements(
         lambda row: (
             row["predictions"].index(row["target"]) + 1 if row["target"] in row["predictions"] else None
         ),
         return_dtype=pl.Int64,
     )
-    return whole.with_columns(place.alias("rank")).select(
+    return whole.with_columns(rank.alias("rank")).select(
         pl.col(name).cast(dtype) for name, dtype in CLOZE.items()
     )
 

@@ -129,7 +129,9 @@ class ScoreStore:
         if not self.bounded:
             return scored
         there = self._has("boundary", boundary_keys(keys))
-        return {key for key, own in zip(keys, boundary_keys(keys), strict=True) if own in there} & scored
+        return {
+            key for key, boundary_key in zip(keys, boundary_keys(keys), strict=True) if boundary_key in there
+        } & scored
 
     def has_fillers(self, keys: Sequence[bytes]) -> set[bytes]:
         """The keys whose frames are already filled."""
@@ -153,25 +155,25 @@ class ScoreStore:
 
         Raises DamagedRows.
         """
-        found = self._select("continuation", "written", keys)
+        rows = self._select("continuation", "written", keys)
         columns: dict[str, list[Any]] = {name: [] for name in CONTINUATIONS}
         try:
             for key, prompt in zip(keys, prompts, strict=True):
-                own = json.loads(found[key][0])
-                columns["prompt"] += [prompt] * len(own["sample"])
-                for name, values in own.items():
+                written = json.loads(rows[key][0])
+                columns["prompt"] += [prompt] * len(written["sample"])
+                for name, values in written.items():
                     columns[name] += values
             return pl.DataFrame(columns, schema=CONTINUATIONS)
         except (ValueError, TypeError, KeyError, pl.exceptions.PolarsError) as error:
             raise DamagedRows(self.path, keys) from error
 
     def _has(self, table: str, keys: Sequence[bytes]) -> set[bytes]:
-        found: set[bytes] = set()
+        stored: set[bytes] = set()
         with self._errors():
             for part in _parts(keys):
                 query = f"SELECT key FROM {table} WHERE key IN ({_marks(part)})"
-                found.update(key for (key,) in self._database.execute(query, part))
-        return found
+                stored.update(key for (key,) in self._database.execute(query, part))
+        return stored
 
     def add_fillers(self, keys: Sequence[bytes], frames: Sequence[str], fillers: pl.DataFrame) -> None:
         """Save the fillers of a batch of frames, in one transaction; existing entries stay."""
@@ -187,10 +189,10 @@ class ScoreStore:
 
         Raises DamagedRows.
         """
-        found = self._select("filler", "fillers", keys)
+        rows = self._select("filler", "fillers", keys)
         try:
             tables = [
-                pl.DataFrame({"frame": frame} | json.loads(found[key][0]), schema=FILLERS)
+                pl.DataFrame({"frame": frame} | json.loads(rows[key][0]), schema=FILLERS)
                 for key, frame in zip(keys, frames, strict=True)
             ]
         except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
@@ -224,23 +226,23 @@ class ScoreStore:
 
         Raises DamagedRows if a row is not what was stored or cannot be a score.
         """
-        found = self._select("score", "tokens, start, end, logprob", keys)
-        rows = [found[key] for key in keys]
+        stored = self._select("score", "tokens, start, end, logprob", keys)
+        rows = [stored[key] for key in keys]
         try:
             tokens = self._build(requests, rows)
         except (ValueError, TypeError, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
-            raise DamagedRows(self.path, self._find_unreadable(found)) from error
+            raise DamagedRows(self.path, self._find_unreadable(stored)) from error
         impossible = _find_impossible(tokens)
         if impossible.any():
-            raise DamagedRows(self.path, [keys[place] for place in impossible.arg_true()])
+            raise DamagedRows(self.path, [keys[index] for index in impossible.arg_true()])
         return self._add_boundaries(tokens, boundary_keys(keys)) if self.bounded else tokens
 
     def _add_boundaries(self, tokens: pl.DataFrame, keys: Sequence[bytes]) -> pl.DataFrame:
-        found = self._select("boundary", "boundary", keys)
-        lists = _unpack([found[key][0] for key in keys], "<f4").list.eval(pl.element().fill_nan(None))
+        rows = self._select("boundary", "boundary", keys)
+        lists = _unpack([rows[key][0] for key in keys], "<f4").list.eval(pl.element().fill_nan(None))
         other = lists.list.len() != tokens["tokens"].list.len()
         if other.any():
-            raise DamagedRows(self.path, [keys[place] for place in other.arg_true()])
+            raise DamagedRows(self.path, [keys[index] for index in other.arg_true()])
         return tokens.with_columns(lists.alias("boundary"))
 
     def _build(self, requests: Sequence[str], rows: Sequence[tuple[bytes, ...]]) -> pl.DataFrame:
@@ -265,9 +267,8 @@ class ScoreStore:
 
     def _insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
         """Rows that are not there yet, each with its checksum."""
-        # A row that is there already may lack a checksum, and must not get another row's.
-        known = self._has(table, [row[0] for row in rows])
-        fresh = sorted({row[0]: row for row in reversed(rows) if row[0] not in known}.values())
+        stored = self._has(table, [row[0] for row in rows])
+        fresh = sorted({row[0]: row for row in reversed(rows) if row[0] not in stored}.values())
         if not fresh:
             return
         marks = ", ".join("?" * len(fresh[0]))
@@ -285,29 +286,28 @@ class ScoreStore:
 
         Raises DamagedRows if a row is not what was stored.
         """
-        found: dict[bytes, tuple[Any, ...]] = {}
+        rows: dict[bytes, tuple[Any, ...]] = {}
         damaged: list[bytes] = []
         query = f"SELECT key, {columns}, digest FROM {table} LEFT JOIN checksum USING (key) WHERE key IN"
         with self._errors():
             for part in _parts(list(dict.fromkeys(keys))):
                 for row in self._database.execute(f"{query} ({_marks(part)})", part):
-                    # Rows of older versions have no checksum.
-                    if row[-1] is not None and row[-1] != _checksum(row[:-1]):
+                    if row[-1] != _checksum(row[:-1]):
                         damaged.append(row[0])
-                    found[row[0]] = row[1:-1]
-        lost = [key for key in keys if key not in found]
+                    rows[row[0]] = row[1:-1]
+        lost = [key for key in keys if key not in rows]
         if damaged or lost:
             raise DamagedRows(self.path, [*damaged, *lost])
-        return found
+        return rows
 
-    def _find_unreadable(self, found: Mapping[bytes, tuple[Any, ...]]) -> list[bytes]:
+    def _find_unreadable(self, rows: Mapping[bytes, tuple[Any, ...]]) -> list[bytes]:
         unreadable = []
-        for key, row in found.items():
+        for key, row in rows.items():
             try:
                 self._build([""], [row])
             except (ValueError, TypeError, AttributeError, pl.exceptions.PolarsError):
                 unreadable.append(key)
-        return unreadable or list(found)
+        return unreadable or list(rows)
 
     def close(self) -> None:
         """Close the file."""

@@ -1,10 +1,10 @@
 """Surprisal of a user's own texts, by token, word, region or sentence, beside the columns they came with."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import polars as pl
 
@@ -12,15 +12,15 @@ from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.progress import Progress, no_progress
 from felicity.core.regions import BAR, Span, remove_bars, split_bars
 from felicity.core.schemas import sign_counts
-from felicity.core.units import UNITS, convert
+from felicity.core.units import UNITS, convert_nats
 from felicity.data import read_plain, read_table
-from felicity.measures import BOUNDARIES
+from felicity.measures import BOUNDARIES, find_unicode_words
 from felicity.run.audit import OVERLONG, audit_texts, refuse_overlong
 from felicity.run.model import Model
-from felicity.run.prompts import build_prompts, make_room
+from felicity.run.prompts import build_text_prompts, make_room
 from felicity.run.sliding import describe_sliding, slides
 
-By = Literal["token", "word", "region", "sentence"]
+By = Literal["token", "word", "unicode", "region", "sentence"]
 SEPARATOR = BAR
 CHUNK = 256
 
@@ -56,17 +56,45 @@ def read_texts(source: str | Path, *, text: str = "text", context: str | None = 
     if path.suffix.lower() in (".txt", "") and path.suffixes[-2:] != [".csv", ".gz"]:
         return take_lines(read_plain(path), context=context, where=str(path))
     table = read_table(path)
-    found = table.column(text, option="text")
-    for cell, line in zip(found, table.lines, strict=True):
-        if cell is None:
-            raise BadInput(f"{path}, line {line}: '{text}' is empty; every row needs a sentence.")
-    texts = [str(cell) for cell in found]
-    named = context is not None and context in table.columns
-    if context is not None and not named and _is_almost(context, table.columns):
-        raise UnknownName("column", context, table.columns, where=str(path))
-    contexts = table.column(str(context), option="context") if named else [context] * len(texts)
     frame = pl.DataFrame(table.rows, schema=table.columns, orient="row", infer_schema_length=None)
-    return Texts(table=frame, texts=texts, contexts=contexts)
+    rows = [f"{path}, line {line}" for line in table.lines]
+    return _take_columns(frame, table.column, rows, text=text, context=context, where=str(path))
+
+
+def take_frame_of_texts(frame: pl.DataFrame, *, text: str = "text", context: str | None = None) -> Texts:
+    """Sentences from the column `text` of a frame; `context` as in `read_texts`.
+
+    Raises BadInput or UnknownName as it does.
+    """
+
+    def column(name: str, **_: object) -> list[str | None]:
+        if name not in frame.columns:
+            raise UnknownName("column", name, frame.columns)
+        return [str(cell) if str(cell or "").strip() else None for cell in frame[name]]
+
+    rows = [f"Row {number + 1}" for number in range(frame.height)]
+    return _take_columns(frame, column, rows, text=text, context=context, where="the frame")
+
+
+def _take_columns(
+    frame: pl.DataFrame,
+    column: Callable[..., list[Any]],
+    rows: Sequence[str],
+    *,
+    text: str,
+    context: str | None,
+    where: str,
+) -> Texts:
+    """The columns of texts and contexts; `rows` is what messages call each row."""
+    texts = column(text, option="text")
+    for row, cell in zip(rows, texts, strict=True):
+        if cell is None:
+            raise BadInput(f"{row}: '{text}' is empty; every row needs a sentence.")
+    named = context is not None and context in frame.columns
+    if context is not None and not named and _is_almost(context, frame.columns):
+        raise UnknownName("column", context, frame.columns, where=where)
+    contexts = column(str(context), option="context") if named else [context] * len(texts)
+    return Texts(table=frame, texts=[str(cell) for cell in texts], contexts=contexts)
 
 
 def _is_almost(word: str, columns: Sequence[str]) -> bool:
@@ -102,15 +130,18 @@ def measure_surprisal(
 ) -> pl.DataFrame:
     """One row per token, word, region or sentence, with the columns of the table that the texts came in.
 
-    The column `surprisal` is in `unit`. Words and regions carry the trailing-whitespace correction where the
-    model can, unless `boundary` is 'plain'. Regions are parts of a text between separators, which are taken
-    out before scoring in any case. Rows and places are numbered from 1.
+    The column `surprisal` is in `unit`. `by="unicode"` divides texts by UAX 29, also those in scripts without
+    spaces, with punctuation marks as words of their own. Words and regions carry the trailing-whitespace
+    correction where the model can, unless `boundary` is 'plain'. Regions are parts of a text between
+    separators, which are taken out before scoring in any case. Rows and places are numbered from 1.
     rank, entropy, top: further columns, of tokens only. spillover: surprisal of this many preceding units.
 
     Raises UnknownName, BadInput, or NotPossible if the model gives log-probabilities only.
     """
     check_units(by, unit, extras=bool(rank or entropy or top), spillover=spillover, boundary=boundary)
     texts, spans = split_regions(given.texts, separator) if by == "region" else (given.plain, [])
+    if by == "unicode":
+        spans = [find_unicode_words(text) for text in texts]
     parts = []
     progress = progress or no_progress
     for begin in range(0, len(texts), CHUNK):
@@ -122,10 +153,12 @@ def measure_surprisal(
         elif by == "sentence":
             found = _sentences(lm, texts[piece], contexts)
         else:
-            regions = spans[piece] if by == "region" else None
-            found = lm.words(texts[piece], context=contexts, regions=regions, boundary=boundary)
-            found = found.rename({"word": by}).filter(pl.col("end") > pl.col("start"))
-        parts.append(found.with_columns(pl.col("text") + begin))
+            regions = spans[piece] if by in ("region", "unicode") else None
+            found = lm.words(texts[piece], context=contexts, regions=regions, boundary=boundary).drop("text")
+            found = found.rename({"word": by.replace("unicode", "word")}).filter(
+                pl.col("end") > pl.col("start")
+            )
+        parts.append(found.with_columns(pl.col("row") + begin))
     progress("Scoring", len(texts), len(texts))
     return _finish(pl.concat(parts), given.table, texts, unit, spillover)
 
@@ -135,7 +168,7 @@ def audit_surprisal(lm: Model, given: Texts) -> pl.DataFrame:
 
     Raises BadInput if one does not fit into the model's window.
     """
-    prompts = build_prompts(given.plain, _contexts(given.contexts))
+    prompts = build_text_prompts(given.plain, _contexts(given.contexts))
     encodings = lm.engine.encode(prompts)
     if not slides(lm.info):
         refuse_overlong(
@@ -205,32 +238,31 @@ def _tokens(
     ]
     rows = rows.with_columns(pl.Series("piece", pieces, dtype=pl.List(pl.String)))
     lists = [name for name in rows.columns if name != "text"]
-    numbered = sign_counts(rows.drop("text").with_row_index("text", offset=1).explode(lists))
-    place = pl.int_range(1, pl.len() + 1).over("text").alias("place")
+    numbered = sign_counts(rows.drop("text").with_row_index("row", offset=1).explode(lists))
+    place = pl.int_range(1, pl.len() + 1).over("row").alias("place")
     return numbered.with_columns(place, pl.lit(1).alias("n_tokens")).rename(
         {"tokens": "token", "logprob": "lp"}
     )
 
 
 def _sentences(lm: Model, texts: list[str], contexts: list[str] | None) -> pl.DataFrame:
-    return sign_counts(lm.score(texts, context=contexts).drop("text").with_row_index("text", offset=1))
+    return sign_counts(lm.score(texts, context=contexts).drop("text").with_row_index("row", offset=1))
 
 
 def _finish(
     found: pl.DataFrame, table: pl.DataFrame, texts: Sequence[str], unit: str, spillover: int
 ) -> pl.DataFrame:
     """Surprisal in the requested unit, spillover, and the other columns of the texts."""
-    surprisal = -pl.col("lp").cast(pl.Float64) * convert(1.0, unit)
+    surprisal = -pl.col("lp").cast(pl.Float64) * convert_nats(1.0, unit)
     scored = found.with_columns(surprisal.alias("surprisal")).drop("lp")
     if "entropy" in scored.columns:
-        scored = scored.with_columns(pl.col("entropy") * convert(1.0, unit))
+        scored = scored.with_columns(pl.col("entropy") * convert_nats(1.0, unit))
     if "top_logprob" in scored.columns:
-        listed = pl.col("top_logprob").list.eval(-pl.element() * convert(1.0, unit))
+        listed = pl.col("top_logprob").list.eval(-pl.element() * convert_nats(1.0, unit))
         scored = scored.with_columns(listed.alias("top_surprisal")).drop("top_logprob")
     for back in range(1, spillover + 1):
-        before = pl.col("surprisal").shift(back).over("text")
+        before = pl.col("surprisal").shift(back).over("row")
         scored = scored.with_columns(before.alias(f"surprisal_{back}_before"))
-    scored = scored.rename({"text": "row"})
     own = make_room(table, scored.columns).with_columns(row=pl.int_range(1, pl.len() + 1))
     sentence = [] if "text" in own.columns else [pl.Series("text", list(texts))]
     whole = own.with_columns(sentence).join(scored, on="row", how="left", maintain_order="left_right")

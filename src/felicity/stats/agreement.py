@@ -13,7 +13,7 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.frames import Frame, Vector, as_polars, column, level_codes
+from felicity.stats.frames import Frame, Vector, as_polars, level_codes, take_column
 
 Weights = Literal["none", "linear", "quadratic"]
 SCALES = ("nominal", "ordinal", "interval", "ratio")
@@ -62,10 +62,10 @@ def _cross_table(first: pl.Series, second: pl.Series) -> tuple[Vector, int]:
     categories = sorted(set(first.to_list()) | set(second.to_list()), key=_sort_key)
     if len(categories) < 2:
         raise BadInput("Both raters use one category only, so agreement by chance is certain.")
-    place = {category: i for i, category in enumerate(categories)}
+    row_of = {category: i for i, category in enumerate(categories)}
     table = np.zeros((len(categories), len(categories)))
     for a, b in zip(first.to_list(), second.to_list(), strict=True):
-        table[place[a], place[b]] += 1.0
+        table[row_of[a], row_of[b]] += 1.0
     return table / len(first), len(first)
 
 
@@ -91,7 +91,7 @@ def fleiss_kappa(
     Raises BadInput if items have different numbers of raters, fewer than two, or one category only.
     """
     table = as_polars(ratings)
-    frame = pl.DataFrame({"item": column(table, item), "rating": column(table, rating)})
+    frame = pl.DataFrame({"item": take_column(table, item), "rating": take_column(table, rating)})
     counts = (
         frame.group_by("item", "rating").len().pivot(on="rating", index="item", values="len").fill_null(0)
     )
@@ -146,20 +146,20 @@ def krippendorff_alpha(
     counts, values = _count_values(as_polars(ratings), item, rating, scale)
     alpha = _alpha(counts, values, scale)
     rng = np.random.default_rng(seed)
-    found = []
+    alphas = []
     for _ in range(draws):
         drawn = counts[rng.integers(0, len(counts), len(counts))]
         if (drawn.sum(axis=0) > 0).sum() > 1:
-            found.append(_alpha(drawn, values, scale))
-    low, high = np.quantile(found, [0.5 - level / 2.0, 0.5 + level / 2.0]) if found else (np.nan, np.nan)
+            alphas.append(_alpha(drawn, values, scale))
+    low, high = np.quantile(alphas, [0.5 - level / 2.0, 0.5 + level / 2.0]) if alphas else (np.nan, np.nan)
     row = {"items": len(counts), "answers": int(counts.sum()), "scale": scale, "alpha": alpha}
     return pl.DataFrame([row | {"low": float(low), "high": float(high)}])
 
 
 def _count_values(frame: pl.DataFrame, item: str, rating: str, scale: Scale) -> tuple[Vector, Vector]:
     """How often each item got each value, and the values as numbers."""
-    items, _ = level_codes(column(frame, item))
-    given = column(frame, rating)
+    items, _ = level_codes(take_column(frame, item))
+    given = take_column(frame, rating)
     if scale != "nominal" and not given.dtype.is_numeric():
         raise BadInput(f"Column '{rating}' is not numeric; only the nominal scale takes names.")
     codes, names = level_codes(given)

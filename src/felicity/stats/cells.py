@@ -7,7 +7,7 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.frames import column
+from felicity.stats.frames import take_column
 
 CELLS = {
     "series": pl.String(),
@@ -32,8 +32,8 @@ def filter_rows(frame: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
             raise UnknownName("column", name, frame.columns)
         kept = frame.filter(pl.col(name).cast(pl.String) == value)
         if kept.is_empty():
-            known = ", ".join(frame[name].cast(pl.String).unique(maintain_order=True).head(10).drop_nulls())
-            raise BadInput(f"No row has {name} = {value}; there are {known}.")
+            values = ", ".join(frame[name].cast(pl.String).unique(maintain_order=True).head(10).drop_nulls())
+            raise BadInput(f"No row has {name} = {value}; there are {values}.")
         frame = kept
     return frame
 
@@ -49,7 +49,7 @@ def measure_interaction(
     four cells.
     """
     levels = {name: frame[name].cast(pl.String).unique(maintain_order=True).to_list() for name in (x, by)}
-    if unit not in frame.columns or any(len(known) != 2 for known in levels.values()):
+    if unit not in frame.columns or any(len(names) != 2 for names in levels.values()):
         return None
     cells = frame.group_by(unit, pl.col(x).cast(pl.String), pl.col(by).cast(pl.String)).agg(pl.col(y).mean())
     # A cell without a value is a missing cell, not a difference of zero.
@@ -73,6 +73,24 @@ def measure_interaction(
     }
 
 
+def average_region_surprisal(regions: pl.DataFrame) -> pl.DataFrame:
+    """Mean surprisal of every region of a suite in each condition, with Student's 95% interval over items.
+
+    regions: suite, condition, region, name, surprisal_bits, one row per item. Gives suite, condition, region,
+    name, n, mean, low, high; a region that could not be scored is left out.
+    """
+    parts = []
+    scored = regions.filter(pl.col("surprisal_bits").is_finite())
+    for (suite,), part in scored.group_by("suite", maintain_order=True):
+        cells = average_cells(part, y="surprisal_bits", x="region", by=["condition"])
+        names = part.select(pl.col("region").cast(pl.String), "name").unique("region", maintain_order=True)
+        named = cells.rename({"series": "condition", "x": "region"}).join(names, on="region", how="left")
+        parts.append(named.insert_column(0, pl.lit(suite).alias("suite")))
+    schema = {"suite": pl.String(), "condition": pl.String(), "region": pl.String(), "name": pl.String()}
+    empty = pl.DataFrame(schema=schema | {name: CELLS[name] for name in ("n", "mean", "low", "high")})
+    return pl.concat([empty, *(part.select(empty.columns) for part in parts)])
+
+
 def average_cells(
     frame: pl.DataFrame, *, y: str, x: str, by: Sequence[str] = (), level: float = 0.95
 ) -> pl.DataFrame:
@@ -85,7 +103,7 @@ def average_cells(
     for name in (y, x, *by):
         if name not in frame.columns:
             raise UnknownName("column", name, frame.columns)
-    values = column(frame, y)
+    values = take_column(frame, y)
     if not values.dtype.is_numeric():
         raise BadInput(f"The column '{y}' has no numbers; name another with --y.")
     series = (

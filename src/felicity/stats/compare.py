@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, numbers
+from felicity.core.wording import ALPHA, NO_DIFFERENCE, format_number, format_p, format_share, is_detected
+from felicity.stats.frames import Codes, Frame, Vector, as_polars, numbers, take_column
 from felicity.stats.inference import Clusters, Estimates, compare_shares, least_p, spread_clusters
 from felicity.stats.paired_tests import Pairs, Ties, mcnemar_p, pair_answers, permute_pairs, sum_by_cluster
-from felicity.stats.wording import ALPHA, NO_DIFFERENCE, format_number, format_p, format_share, is_detected
 
 
 def adjust_holm(p_values: Sequence[float] | Vector) -> Vector:
@@ -112,8 +112,8 @@ def compare_all(
     rows: list[dict[str, Any]] = []
     for first, second in combinations(runs, 2):
         pairs = pair_answers(runs[first], runs[second], on=on, value=value, cluster=cluster, ties=ties)
-        found = _compare(pairs, items=items, test=test, level=level, seed=seed)
-        rows.append({"first": first, "second": second} | found)
+        row = _compare(pairs, items=items, test=test, level=level, seed=seed)
+        rows.append({"first": first, "second": second} | row)
     return _adjust(pl.DataFrame(rows, infer_schema_length=None))
 
 
@@ -121,7 +121,7 @@ def compare_groups(runs: Mapping[str, Frame], *, by: str, **options: Any) -> pl.
     """`compare_all` within each group of items, such as a phenomenon; p-values adjusted over all groups."""
     frames = {name: as_polars(frame) for name, frame in runs.items()}
     for frame in frames.values():
-        column(frame, by)
+        take_column(frame, by)
     groups = next(iter(frames.values()))[by].unique(maintain_order=True).to_list() if frames else []
     tables = []
     for group in groups:
@@ -150,11 +150,11 @@ def _compare(pairs: Pairs, *, items: bool, test: Test, level: float, seed: int) 
             "compare over items (--items), or use the score test."
         )
     kept = pairs if over_clusters else replace(pairs, clusters=None)
-    found = compare_pairs(kept, level=level)
+    comparison = compare_pairs(kept, level=level)
     permuted = permute_pairs(kept, draws=PERMUTATIONS, seed=seed)
     b, c = pairs.discordant
     chances = {
-        "score": float(found.p[0]),
+        "score": float(comparison.p[0]),
         "exact": mcnemar_p(b, c),
         "mid": mcnemar_p(b, c, mid=True),
         "permutation": permuted.p,
@@ -172,9 +172,9 @@ def _compare(pairs: Pairs, *, items: bool, test: Test, level: float, seed: int) 
         "over": "suites" if over_clusters else "items",
         "accuracy_first": float(pairs.first.mean()),
         "accuracy_second": float(pairs.second.mean()),
-        "difference": float(found.estimate[0]),
-        "low": float(found.low[0]),
-        "high": float(found.high[0]),
+        "difference": float(comparison.estimate[0]),
+        "low": float(comparison.low[0]),
+        "high": float(comparison.high[0]),
         "only_first": b,
         "only_second": c,
         "ties": pairs.ties,
@@ -233,17 +233,17 @@ def _sentence(row: dict[str, Any], level: float, passed: str, alpha: float, *, m
     higher, lower = ("first", "second") if row["difference"] >= 0 else ("second", "first")
     sign = 1.0 if row["difference"] >= 0 else -1.0
     ends = sorted((sign * row["low"], sign * row["high"]))
-    found = TESTS[row["test"]]
+    test = TESTS[row["test"]]
     if row["test"] in ("exact", "mid"):
-        found += f" on {row['only_first']} against {row['only_second']} discordant items"
-        found += f", {row['left_out']} tied items left out" if row["left_out"] else ""
+        test += f" on {row['only_first']} against {row['only_second']} discordant items"
+        test += f", {row['left_out']} tied items left out" if row["left_out"] else ""
     shares = [format_share(row[f"accuracy_{side}"]) for side in (higher, lower)]
     points = [format_number(100.0 * value) for value in (abs(row["difference"]), *ends)]
     over = f" over {row['clusters']} suites" if row["over"] == "suites" else " over items"
     text = (
         f"{row[higher]}: {shares[0]} of {row['n']} items {passed}, {row[lower]}: {shares[1]}; "
         f"a difference of {points[0]} points, {level:.0%} CI [{points[1]}, {points[2]}]{over} "
-        f"({found}, {format_p(row['p'])}"
+        f"({test}, {format_p(row['p'])}"
     )
     text += f", Holm-adjusted {format_p(row['p_holm'])})" if many else ")"
     detected = is_detected(row["p_holm"] if many else row["p"], alpha=alpha)

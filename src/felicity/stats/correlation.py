@@ -26,6 +26,7 @@ TESTS: dict[str, Callable[[Vector, Vector], tuple[float, float]]] = {
     "point_biserial": stats.pearsonr,
 }
 LEAST = 4
+ROUNDING = 1e-12
 
 
 def correlate(
@@ -100,11 +101,6 @@ def disattenuate(r: float, reliability_x: float, reliability_y: float = 1.0) -> 
     return r / _root_reliability(reliability_x, reliability_y)
 
 
-def attenuate(r: float, reliability_x: float, reliability_y: float = 1.0) -> float:
-    """A true correlation reduced by measurement error: the largest that can be observed."""
-    return r * _root_reliability(reliability_x, reliability_y)
-
-
 def _root_reliability(x: float, y: float) -> float:
     for value in (x, y):
         if not 0.0 < value <= 1.0:
@@ -115,14 +111,14 @@ def _root_reliability(x: float, y: float) -> float:
 def _bootstrap_interval(
     a: Vector, b: Vector, r: float, method: str, level: float, draws: int, seed: int
 ) -> tuple[float, float]:
-    found = (
+    resampled = (
         _draw_pearson(a, b, draws, seed)
         if method in ("pearson", "point_biserial")
         else _draw_ranks(a, b, method, draws, seed)
     )
-    if len(found) < draws / 2:
+    if len(resampled) < draws / 2:
         raise NotPossible("Most bootstrap samples are constant; there are too few distinct values.")
-    values = np.sort(found)
+    values = np.sort(resampled)
     # Bias correction (Efron 1987): shift the quantiles by how far the estimate is from the median.
     below = np.clip((values < r).mean(), 1.0 / draws, 1.0 - 1.0 / draws)
     shift = 2.0 * stats.norm.ppf(below)
@@ -145,16 +141,16 @@ def _draw_pearson(a: Vector, b: Vector, draws: int, seed: int) -> Vector:
 def _draw_ranks(a: Vector, b: Vector, method: str, draws: int, seed: int) -> Vector:
     """Spearman's or Kendall's coefficient of every bootstrap sample that is not constant."""
     rng = np.random.default_rng(seed)
-    found = []
+    resampled = []
     for _ in range(draws):
         rows = rng.integers(0, len(a), len(a))
         x, y = a[rows], b[rows]
         if np.ptp(x) > 0 and np.ptp(y) > 0:
             if method == "kendall":
-                found.append(float(stats.kendalltau(x, y)[0]))
+                resampled.append(float(stats.kendalltau(x, y)[0]))
             else:
-                found.append(float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1]))
-    return np.array(found)
+                resampled.append(float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1]))
+    return np.array(resampled)
 
 
 def compare_correlations(target: Values, first: Values, second: Values) -> pl.DataFrame:
@@ -226,5 +222,6 @@ def _check(n: int, correlations: Mapping[str, float]) -> None:
     if n < 4:
         raise BadInput(f"{n} pairs are too few to compare correlations; at least 4 are needed.")
     for name, value in correlations.items():
-        if not -1.0 < value < 1.0:
+        # The correlation of a measure with itself is 1 up to the rounding of its products.
+        if not abs(value) < 1.0 - ROUNDING:
             raise BadInput(f"The correlation {name} is {value:g}; it must lie strictly between -1 and 1.")

@@ -10,6 +10,7 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput, UnknownName
+from felicity.core.wording import format_df, format_number, format_p
 from felicity.stats.correlation import check_pairs
 from felicity.stats.frames import Frame, Values, Vector, as_polars
 from felicity.stats.generalized import GeneralizedRegression, describe_generalized, fit_clm, fit_glm
@@ -19,16 +20,15 @@ from felicity.stats.mixed import (
     FittedModel,
     check_design,
     column_name,
-    describe_model,
+    describe_mixed_fit,
     finite,
     fit_clmm,
     fit_glmm,
     fit_lmm,
     fixed_table,
     parse_formula,
-    read_numbers,
+    read_response,
 )
-from felicity.stats.wording import format_df, format_number, format_p
 
 TIES = ("drop", "wrong")
 TIE = 0.5
@@ -79,7 +79,7 @@ def fit_ols(
     if parsed.random:
         raise BadInput(f"The formula '{formula}' has random terms; use fit_lmm for those.")
     coder = Coder(as_polars(frame), contrasts, sides=parsed.sides)
-    y = read_numbers(coder, parsed.response)
+    y = read_response(coder, parsed.response)
     x, names, _ = coder.matrix(parsed.fixed)
     check_design(x, names)
     return _fit(str(parsed), coder, x, y, tuple(names), level)
@@ -195,10 +195,10 @@ def fit_model(
     options |= {"penalty": penalty} if mixed else {}
     if family == "binomial":
         table, notes = treat_ties(as_polars(frame), parsed.response, ties)
-        found: FittedModel | GeneralizedRegression = (fit_glmm if mixed else fit_glm)(
+        fitted: FittedModel | GeneralizedRegression = (fit_glmm if mixed else fit_glm)(
             parsed, table, **options
         )
-        return replace(found, notes=(*found.notes, *notes))
+        return replace(fitted, notes=(*fitted.notes, *notes))
     if family == "cumulative":
         options["link"] = "probit" if link == "probit" else "logit"
         ordinal: Fit = (fit_clmm if mixed else fit_clm)(formula, frame, **options)
@@ -221,11 +221,11 @@ def treat_ties(table: pl.DataFrame, response: str, ties: Ties) -> tuple[pl.DataF
     tied = int((table[name] == TIE).sum())
     if not tied or tied == table.height:
         return table, ()
-    told = f"{tied} of {table.height} rows are ties and were"
+    note = f"{tied} of {table.height} rows are ties and were"
     if ties == "drop":
-        return table.filter(pl.col(name).ne_missing(TIE)), (f"{told} dropped.",)
+        return table.filter(pl.col(name).ne_missing(TIE)), (f"{note} dropped.",)
     settled = pl.when(pl.col(name) == TIE).then(0.0).otherwise(pl.col(name))
-    return table.with_columns(settled.alias(name)), (f"{told} counted as wrong.",)
+    return table.with_columns(settled.alias(name)), (f"{note} counted as wrong.",)
 
 
 def describe_fit(fit: Fit, *, effects: bool = True) -> str:
@@ -234,4 +234,4 @@ def describe_fit(fit: Fit, *, effects: bool = True) -> str:
         return describe_regression(fit, effects=effects)
     if isinstance(fit, GeneralizedRegression):
         return describe_generalized(fit, effects=effects)
-    return describe_model(fit, effects=effects)
+    return describe_mixed_fit(fit, effects=effects)

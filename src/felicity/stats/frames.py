@@ -23,7 +23,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def column(frame: pl.DataFrame, name: str) -> pl.Series:
+def take_column(frame: pl.DataFrame, name: str) -> pl.Series:
     """One column without missing values.
 
     Raises UnknownName if there is none of that name, BadInput if values are missing.

@@ -150,8 +150,8 @@ def _p_value(squared: Vector, variance: Vector, answers: Vector, clusters: Seque
 def _relative(clusters: Clusters, variance: Vector) -> Vector:
     """The variance of the estimate over clusters in units of an answer's: one by the effective number."""
     spread = np.where(clusters.several, clusters.variance, 0.0)
-    known = (spread > NEGLIGIBLE) & (variance > NEGLIGIBLE)
-    return np.where(known, spread / np.where(known, variance, 1.0), 0.0)
+    defined = (spread > NEGLIGIBLE) & (variance > NEGLIGIBLE)
+    return np.where(defined, spread / np.where(defined, variance, 1.0), 0.0)
 
 
 def _tango_end(gained: Vector, lost: Vector, ratio: Vector, end: float) -> Vector:

@@ -103,6 +103,9 @@ def estimate_suites(
 def estimate_accuracy(judgements: pl.DataFrame, *, units: Units = "suites") -> pl.DataFrame:
     """Accuracy overall (over items), macro (over suites), by phenomenon and by suite: rows of ESTIMATES.
 
+    Judgements of several languages (a column `language`) are never pooled: each language has a row of its
+    own, and overall and macro are the plain means of those rows, with intervals over languages.
+
     Raises UnknownName for units other than suites and items.
     """
     if units not in UNITS:
@@ -110,6 +113,10 @@ def estimate_accuracy(judgements: pl.DataFrame, *, units: Units = "suites") -> p
     rows: list[dict[str, object]] = []
     for (measure,), judged in judgements.group_by("measure", maintain_order=True):
         parts = [("overall", "all", judged), ("macro", "all", judged)]
+        if "language" in judged.columns and judged["language"].n_unique() > 1:
+            by_language = judged.group_by("language", maintain_order=True)
+            parts = [("language", str(tag), part) for (tag,), part in by_language]
+            rows += _average_languages(judged, str(measure), units=units)
         for level in ("phenomenon", "suite"):
             parts += [
                 (level, str(name), part) for (name,), part in judged.group_by(level, maintain_order=True)
@@ -122,6 +129,27 @@ def estimate_accuracy(judgements: pl.DataFrame, *, units: Units = "suites") -> p
     return pl.DataFrame(rows, schema=ESTIMATES)
 
 
+def _average_languages(judged: pl.DataFrame, measure: str, *, units: Units) -> list[dict[str, object]]:
+    """Overall and macro as plain means over languages, each of which is averaged over its items or suites."""
+    rows = []
+    for level in ("overall", "macro"):
+        inner = pl.col("passed") if level == "overall" else pl.col("passed").mean().over("suite")
+        weights = pl.lit(1.0) if level == "overall" else 1.0 / pl.len().over("suite")
+        weighed = judged.with_columns(inner=inner, weight=weights)
+        shares = weighed.group_by("language", maintain_order=True).agg(
+            share=(pl.col("inner") * pl.col("weight")).sum() / pl.col("weight").sum(), n=pl.len()
+        )
+        found = estimate_suites(
+            shares["share"].to_numpy(), shares["n"].to_numpy().astype(np.float64), macro=True, units=units
+        )
+        found |= {
+            "suites": judged["suite"].n_unique(),
+            "interval": str(found["interval"]).replace("suites", "languages"),
+        }
+        rows.append({"measure": measure, "level": level, "name": "all"} | found | _count(judged))
+    return rows
+
+
 def estimate_judged(
     judged: pl.DataFrame, *, macro: bool = False, units: Units = "suites"
 ) -> dict[str, object]:
@@ -132,7 +160,34 @@ def estimate_judged(
 
 
 def _estimate(judged: pl.DataFrame, *, macro: bool, units: Units) -> dict[str, object]:
-    return estimate_judged(judged, macro=macro, units=units) | {
-        "ties": int((judged["passed"] == 0.5).sum()),
-        "unstable": int((~judged["stable"]).sum()),
-    }
+    return estimate_judged(judged, macro=macro, units=units) | _count(judged)
+
+
+def _count(judged: pl.DataFrame) -> dict[str, object]:
+    return {"ties": int((judged["passed"] == 0.5).sum()), "unstable": int((~judged["stable"]).sum())}
+
+
+def add_people(estimates: pl.DataFrame, judgements: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
+    """Estimates with a column `people`: how often people chose the right sentence.
+
+    people: one row per suite. Above suites it is the plain mean over those suites that both were judged on;
+    null if people judged none of them.
+    """
+    known = judgements.select("suite", "phenomenon", *_language(judgements)).unique().join(people, on="suite")
+    levels = {"suite": "suite", "phenomenon": "phenomenon"} | dict.fromkeys(_language(judgements), "language")
+    parts = [
+        known.group_by(name=column)
+        .agg(pl.col("people").mean())
+        .select(pl.lit(level).alias("level"), "name", "people")
+        for level, column in levels.items()
+    ]
+    whole = known["people"]
+    if "language" in known.columns:
+        whole = known.group_by("language").agg(pl.col("people").mean())["people"]
+    rows = {"level": ["overall", "macro"], "name": ["all"] * 2, "people": [whole.mean()] * 2}
+    parts.append(pl.DataFrame(rows, schema=parts[0].schema))
+    return estimates.join(pl.concat(parts), on=["level", "name"], how="left", maintain_order="left")
+
+
+def _language(judgements: pl.DataFrame) -> list[str]:
+    return [name for name in ("language",) if name in judgements.columns]

@@ -10,7 +10,7 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.frames import Codes, Frame, Values, Vector, as_polars, column, numbers
+from felicity.stats.frames import Codes, Frame, Values, Vector, as_polars, numbers, take_column
 
 Ties = Literal["wrong", "half", "drop"]
 ENUMERATE_UP_TO = 16
@@ -77,7 +77,7 @@ def pair_answers(
     left, right = (_answers(as_polars(frame), keys, value, side) for frame, side in _sides(first, second))
     _check_same_items(left, right, keys)
     if cluster is not None:
-        labels = as_polars(first).select(*keys, pl.Series("cluster", column(as_polars(first), cluster)))
+        labels = as_polars(first).select(*keys, pl.Series("cluster", take_column(as_polars(first), cluster)))
         left = left.join(labels, on=keys, maintain_order="left")
     joined = left.join(right.rename({"answer": "other"}), on=keys, maintain_order="left")
     open_answers = pl.col("answer", "other").is_between(0.0, 1.0, closed="none")
@@ -106,7 +106,7 @@ def _sides(first: Frame, second: Frame) -> list[tuple[Frame, str]]:
 
 def _answers(frame: pl.DataFrame, keys: list[str], value: str, side: str) -> pl.DataFrame:
     for name in [*keys, value]:
-        column(frame, name)
+        take_column(frame, name)
     answers = frame.select(*keys, pl.col(value).cast(pl.Float64).alias("answer"))
     outside = answers.filter(~pl.col("answer").is_between(0.0, 1.0))
     if outside.height:
@@ -148,24 +148,6 @@ def mcnemar_p(only_first: int, only_second: int, *, mid: bool = False) -> float:
         tail -= 0.5 * float(stats.binom.pmf(least, n, 0.5))
         return 2.0 * tail
     return min(1.0, 2.0 * tail)
-
-
-def compare_mcnemar(pairs: Pairs) -> pl.DataFrame:
-    """One row: accuracies, their difference, discordant counts, exact and mid-p."""
-    only_first, only_second = pairs.discordant
-    return pl.DataFrame(
-        {
-            "n": [pairs.n],
-            "accuracy_first": [float(pairs.first.mean())],
-            "accuracy_second": [float(pairs.second.mean())],
-            "difference": [float(pairs.differences.mean())],
-            "only_first": [only_first],
-            "only_second": [only_second],
-            "p_exact": [mcnemar_p(only_first, only_second)],
-            "p_mid": [mcnemar_p(only_first, only_second, mid=True)],
-            "ties": [pairs.ties],
-        }
-    )
 
 
 @dataclass(frozen=True)
@@ -251,12 +233,12 @@ def signed_rank(
     positive = float(ranks[kept > 0].sum())
     tied = len(np.unique(np.abs(kept))) < len(kept)
     method = "exact" if len(kept) <= 50 and not tied else "approx"
-    found = stats.wilcoxon(kept, alternative=alternative, method=method)
+    test = stats.wilcoxon(kept, alternative=alternative, method=method)
     row = {
         "n": len(kept),
         "zeros": len(a) - len(kept),
         "w": positive,
-        "p": float(found.pvalue),
+        "p": float(test.pvalue),
         "alternative": alternative,
         "method": method,
         "effect": 2.0 * positive / float(ranks.sum()) - 1.0,

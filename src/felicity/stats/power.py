@@ -14,10 +14,10 @@ from scipy import stats
 from scipy.special import ndtri
 
 from felicity.core.errors import BadInput, NotPossible
+from felicity.core.wording import format_number, format_share
 from felicity.stats.frames import Codes, Vector
 from felicity.stats.inference import compare_shares, spread_clusters
 from felicity.stats.paired_tests import Pairs
-from felicity.stats.wording import format_number, format_share
 
 NEGLIGIBLE = 1e-12
 MOST_ITEMS = 10_000_000
@@ -89,15 +89,15 @@ def power_mcnemar(
     gains = counts * split * stats.binom.sf(counts - reach - 2, fewer, split)
     losses = counts * split * stats.binom.cdf(reach - 1, fewer, split)
     size = float(weights @ (2.0 * gains - counts * right - 2.0 * losses + counts * wrong))
-    found = sure + missed
+    detected = sure + missed
     return Power(
         n=n,
         only_first=only_first,
         only_second=only_second,
         alpha=alpha,
         power=sure,
-        type_m=size / (n * found * abs(only_first - only_second)) if found > 0 else float("nan"),
-        type_s=missed / found if found > 0 else float("nan"),
+        type_m=size / (n * detected * abs(only_first - only_second)) if detected > 0 else float("nan"),
+        type_s=missed / detected if detected > 0 else float("nan"),
     )
 
 
@@ -344,15 +344,15 @@ def power_of_suites(
     differences = (2 * gained - discordant).astype(np.float64)
     cell = np.repeat(np.arange(trials), suites)
     weights = np.tile(sizes.astype(np.float64), trials)
-    found = compare_shares(
+    comparison = compare_shares(
         gained.sum(axis=1) / n,
         (discordant - gained).sum(axis=1) / n,
         np.full(trials, float(n)),
         [spread_clusters(cell, differences.ravel(), weights, trials)],
         ends=False,
     )
-    significant = found.p <= alpha
-    right = significant & (np.sign(found.estimate) == np.sign(only_first - only_second))
+    significant = comparison.p <= alpha
+    right = significant & (np.sign(comparison.estimate) == np.sign(only_first - only_second))
     any_found = bool(significant.any())
     return Power(
         n=n,
@@ -360,7 +360,7 @@ def power_of_suites(
         only_second=only_second,
         alpha=alpha,
         power=float(right.mean()),
-        type_m=float(np.abs(found.estimate[significant]).mean() / abs(only_first - only_second))
+        type_m=float(np.abs(comparison.estimate[significant]).mean() / abs(only_first - only_second))
         if any_found
         else float("nan"),
         type_s=float((~right[significant]).mean()) if any_found else float("nan"),

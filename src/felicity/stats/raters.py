@@ -16,7 +16,7 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, level_codes
+from felicity.stats.frames import Codes, Frame, Vector, as_polars, level_codes, take_column
 
 Method = Literal["pearson", "spearman"]
 CLEANED = "cleaned"
@@ -39,11 +39,11 @@ def one_against_rest(
     rng = np.random.default_rng(seed)
     starts = np.cumsum(size) - size
     totals = np.bincount(item, values)
-    found = []
+    correlations = []
     for _ in range(trials):
         chosen = values[starts + rng.integers(0, size)]
-        found.append(_correlation(chosen, (totals - chosen) / (size - 1), method))
-    return _summary(found, len(size))
+        correlations.append(_correlation(chosen, (totals - chosen) / (size - 1), method))
+    return _summary(correlations, len(size))
 
 
 def half_against_half(
@@ -58,13 +58,13 @@ def half_against_half(
     starts = np.cumsum(size) - size
     totals = np.bincount(item, values)
     half = size // 2
-    found = []
+    correlations = []
     for _ in range(trials):
         order = np.lexsort((rng.random(len(values)), item))
         in_first = np.arange(len(values)) - starts[item] < half[item]
         first = np.bincount(item, values[order] * in_first)
-        found.append(_correlation(first / half, (totals - first) / (size - half), method))
-    return _summary(found, len(size))
+        correlations.append(_correlation(first / half, (totals - first) / (size - half), method))
+    return _summary(correlations, len(size))
 
 
 def leave_one_out_reliability(
@@ -83,11 +83,11 @@ def leave_one_out_reliability(
     """
     table = as_polars(frame)
     names = {"rater": rater, "item": item, "rating": rating}
-    data = pl.DataFrame({new: column(table, old) for new, old in names.items()})
+    data = pl.DataFrame({new: take_column(table, old) for new, old in names.items()})
     if data.select(pl.struct("rater", "item").is_duplicated().any()).item():
         raise BadInput("A rater has rated the same item twice; keep one rating of each.")
-    own = pl.col("rating").cast(pl.Float64)
-    others = (own.sum().over("item") - own) / (pl.len().over("item") - 1)
+    score = pl.col("rating").cast(pl.Float64)
+    others = (score.sum().over("item") - score) / (pl.len().over("item") - 1)
     shared = data.with_columns(others.alias("others")).filter(pl.len().over("item") > 1)
     rows = []
     for (name,), part in shared.group_by("rater", maintain_order=True):
@@ -109,14 +109,14 @@ def leave_one_out_reliability(
 
 
 def _lay_out(ratings: Sequence[Sequence[float]]) -> tuple[Vector, Codes, Codes]:
-    size = np.array([len(own) for own in ratings], dtype=np.int64)
+    size = np.array([len(row) for row in ratings], dtype=np.int64)
     if len(size) < 3:
         raise BadInput(f"{len(size)} items are too few for a correlation over items; at least 3 are needed.")
     if size.min() < 2:
         raise BadInput(
             f"Item {int(np.argmin(size))} has {size.min()} ratings; an upper bound needs at least two each."
         )
-    values = np.concatenate([np.asarray(own, dtype=np.float64) for own in ratings])
+    values = np.concatenate([np.asarray(row, dtype=np.float64) for row in ratings])
     if not np.isfinite(values).all():
         raise BadInput("A rating is NaN; drop it first.")
     return values, np.repeat(np.arange(len(size)), size), size
@@ -137,12 +137,19 @@ def _summary(correlations: list[float], items: int) -> pl.DataFrame:
 
     Raises BadInput if none has: the ratings do not differ between items.
     """
-    found = [one for one in correlations if not math.isnan(one)]
-    if not found:
+    defined = [one for one in correlations if not math.isnan(one)]
+    if not defined:
         raise BadInput("All items are rated alike in every trial, so there is no correlation over items.")
-    low, high = np.quantile(found, (0.025, 0.975))
-    mean, sd = float(np.mean(found)), float(np.std(found))
-    row = {"r": mean, "sd": sd, "items": items, "trials": len(found), "low": float(low), "high": float(high)}
+    low, high = np.quantile(defined, (0.025, 0.975))
+    mean, sd = float(np.mean(defined)), float(np.std(defined))
+    row = {
+        "r": mean,
+        "sd": sd,
+        "items": items,
+        "trials": len(defined),
+        "low": float(low),
+        "high": float(high),
+    }
     return pl.DataFrame([row])
 
 
@@ -153,23 +160,23 @@ def find_ceilings(
 
     They do not depend on the order of items and answers.
     """
-    ordered = sorted(sorted(map(float, own)) for own in ratings)
+    ordered = sorted(sorted(map(float, values)) for values in ratings)
     rows, missing = [pl.DataFrame(schema={"bound": pl.String})], []
     for bound, compute in {"UB1": one_against_rest, "UB2": half_against_half}.items():
         try:
-            found = compute(ordered, trials=trials, seed=seed)
+            ceilings = compute(ordered, trials=trials, seed=seed)
         except BadInput as error:
             missing.append(f"{bound}: {error}")
         else:
-            rows.append(found.select(pl.lit(bound).alias("bound"), pl.all()))
+            rows.append(ceilings.select(pl.lit(bound).alias("bound"), pl.all()))
     return pl.concat(rows, how="diagonal"), missing
 
 
 def ratings_by_item(frame: Frame, *, item: str = "item", rating: str = "rating") -> list[list[float]]:
     """The ratings of each item, from one row per answer, items in sorted order."""
     table = as_polars(frame)
-    codes, _ = level_codes(column(table, item))
-    data = pl.DataFrame({"code": codes, "rating": column(table, rating).cast(pl.Float64)})
+    codes, _ = level_codes(take_column(table, item))
+    data = pl.DataFrame({"code": codes, "rating": take_column(table, rating).cast(pl.Float64)})
     return data.group_by("code").agg("rating").sort("code")["rating"].to_list()
 
 
@@ -215,7 +222,7 @@ def clean_ratings(
             "These ratings are already cleaned, and cleaning twice would drop more; use the original ratings."
         )
     for name in ("rater", "item", "rating", *filter(None, (control, check))):
-        column(table, name)
+        take_column(table, name)
     if table.select(pl.struct("rater", "item").is_duplicated().any()).item():
         raise BadInput("A rater has rated the same item twice; keep one rating of each.")
     data = table.with_columns(pl.col("rating").cast(pl.Float64))
@@ -248,8 +255,8 @@ def clean_ratings(
 
 def drop_careless(control: str, least: float) -> Step:
     """A step that drops raters whose mean on control items is below `least`."""
-    own = pl.col("rating").filter(pl.col(control).cast(pl.Boolean)).mean().over("rater")
-    return lambda data: data.filter(own.fill_null(least) >= least)
+    mean_of_rater = pl.col("rating").filter(pl.col(control).cast(pl.Boolean)).mean().over("rater")
+    return lambda data: data.filter(mean_of_rater.fill_null(least) >= least)
 
 
 def drop_failed(check: str) -> Step:
@@ -296,12 +303,14 @@ def standardize_raters(frame: Frame) -> pl.DataFrame:
     """
     table = as_polars(frame)
     for name in ("rater", "rating"):
-        column(table, name)
-    own = pl.col("rating").cast(pl.Float64)
-    flat = table.group_by("rater").agg(own.std().alias("sd")).filter(pl.col("sd").fill_null(0.0) == 0.0)
+        take_column(table, name)
+    rating = pl.col("rating").cast(pl.Float64)
+    flat = table.group_by("rater").agg(rating.std().alias("sd")).filter(pl.col("sd").fill_null(0.0) == 0.0)
     if flat.height:
         raise BadInput(f"Rater '{flat['rater'][0]}' gives one rating throughout; drop this rater first.")
-    return table.with_columns(((own - own.mean().over("rater")) / own.std().over("rater")).alias("z"))
+    return table.with_columns(
+        ((rating - rating.mean().over("rater")) / rating.std().over("rater")).alias("z")
+    )
 
 
 def _count(name: str, before: pl.DataFrame, after: pl.DataFrame) -> dict[str, object]:

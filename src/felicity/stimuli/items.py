@@ -104,7 +104,7 @@ def write_items(items: pl.DataFrame, path: Path) -> None:
         part.write_text("".join(f"{sentence},\n" for sentence in items["sentence"]), encoding="utf-8")
 
 
-def read_pairs(path: Path) -> list[Pair]:
+def read_sentence_pairs(path: Path) -> list[Pair]:
     """Pairs from a file: items as `write_items` writes them, or lines of sentences that come in pairs.
 
     Raises BadInput if the file is something else.
@@ -115,11 +115,11 @@ def read_pairs(path: Path) -> list[Pair]:
             raise BadInput(f"{path} has {len(lines)} sentences, an odd number; its lines come in pairs.")
         both = zip(lines[::2], lines[1::2], strict=True)
         return [Pair(str(place), clean(one), clean(two)) for place, (one, two) in enumerate(both, start=1)]
-    items = read_items(path)
+    items = read_item_file(path)
     return pair_items(items)
 
 
-def read_items(path: Path) -> pl.DataFrame:
+def read_item_file(path: Path) -> pl.DataFrame:
     """Items from a file that `write_items` wrote.
 
     Raises BadInput if the file cannot be read or lacks a column.

@@ -1,1 +1,15 @@
+from .data_settings import DataSettings as DataSettings
+from .data_settings import name_data as name_data
+from .definition import STUDIES as STUDIES
+from .definition import Job as Job
+from .definition import Models as Models
+from .definition import NamedModel as NamedModel
+from .definition import Planned as Planned
+from .definition import StudyDefinition as StudyDefinition
+from .driver import analyse_study as analyse_study
+from .driver import carry_out_study as carry_out_study
+from .driver import forecast_study as forecast_study
+from .driver import study_function as study_function
 from .saved import report_study as report_study
+from .study import Study as Study
+from .study import read_study as read_study

@@ -4,17 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from felicity.core.errors import UnknownName
-from felicity.run import read_study
-from felicity.studies.bias import report_bias
+from felicity.run import read_record, read_study
 from felicity.studies.causality import report_causality
-from felicity.studies.cloze import report_cloze
 from felicity.studies.context import report_context
+from felicity.studies.definition import STUDIES
+from felicity.studies.study import read_study as read_one
 
 # By the kind of study that its record names.
 REPORTS: dict[str, Callable[..., Path]] = {
-    "bias": report_bias,
     "causality": report_causality,
-    "cloze": report_cloze,
     "context": report_context,
 }
 
@@ -26,6 +24,8 @@ def report_study(path: str | Path, *, check: bool = True) -> Path:
 
     Raises BadInput if the folder is not that of a finished study, UnknownName for a study of another kind.
     """
+    if str(read_record(Path(path), check=check).get("study")) in STUDIES:
+        return read_one(path, check=check).report()
     kind = read_study(path, check=check).kind
     if kind not in REPORTS:
         raise UnknownName("kind of study", kind, REPORTS, where=str(path))

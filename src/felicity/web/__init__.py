@@ -6,7 +6,7 @@ Like the command line, these pages call the public functions of other rooms and 
 from felicity.web.explore import create_explore_site, serve_explore, write_offline_page
 from felicity.web.rating import AddressLimit, RatingOptions, create_rating_site
 from felicity.web.review import create_review_site, serve_review
-from felicity.web.server import find_port, running, serve, warn_about
+from felicity.web.server import find_port, running, serve_app, warn_about
 
 __all__ = [
     "AddressLimit",
@@ -16,7 +16,7 @@ __all__ = [
     "create_review_site",
     "find_port",
     "running",
-    "serve",
+    "serve_app",
     "serve_explore",
     "serve_review",
     "warn_about",

@@ -27,7 +27,7 @@ from felicity.stimuli.review import (
     list_second_readings,
     tabulate_rejections,
 )
-from felicity.web.server import find_port, serve
+from felicity.web.server import find_port, serve_app
 from felicity.web.site import Guard, RateLimit, html, make_site, make_templates, same_token
 
 KEY = "felicity_review_key"
@@ -84,7 +84,7 @@ def serve_review(extension: Extension, queue: Queue, *, port: int = 0, quiet: bo
 
     try:
         site = create_review_site(extension, queue, key=key)
-        serve(lambda: site, host="127.0.0.1", port=chosen, started=announce)
+        serve_app(lambda: site, host="127.0.0.1", port=chosen, started=announce)
     finally:
         extension.write_dataset()
 
@@ -233,8 +233,8 @@ def _agreement(state: State) -> str:
     if not both.height:
         return "Nobody has read a pair a second time yet."
     agreed = int((both["first"] == both["second"]).sum())
-    told = f"Two readers agree on {agreed} of {both.height} pairs"
+    sentence = f"Two readers agree on {agreed} of {both.height} pairs"
     if both["first"].n_unique() + both["second"].n_unique() > 2:
         row = cohen_kappa(both["first"], both["second"]).row(0, named=True)
-        told += f"; Cohen's kappa is {row['kappa']:.2f}"
-    return f"{told}."
+        sentence += f"; Cohen's kappa is {row['kappa']:.2f}"
+    return f"{sentence}."

@@ -24,7 +24,7 @@ BACKLOG = 4096
 LAST_PORT = 65535
 
 
-def serve(
+def serve_app(
     make: Callable[[], FastAPI],
     *,
     host: str,

@@ -10,7 +10,7 @@ from felicity.core.contrasts import Contrast
 from felicity.core.errors import BadInput
 from felicity.core.schemas import ITEMS
 from felicity.data.catalogue import read_dataset
-from felicity.design.contexts.conditions import Rule, find_sides, read_rules
+from felicity.design.contexts.conditions import SuiteSides, find_sides, read_rules
 from felicity.design.contexts.sentence_pools import build_pool
 
 
@@ -80,7 +80,7 @@ def test_a_rule_of_the_user_stands_before_all_others(tmp_path: Path) -> None:
 
 
 def test_a_rule_that_names_a_condition_that_is_not_there_is_refused() -> None:
-    rule = Rule(names=("own",), acceptable=("short",), unacceptable=("longest",))
+    rule = SuiteSides(names=("own",), acceptable=("short",), unacceptable=("longest",))
     with pytest.raises(BadInput, match="Suite 'own' has no condition 'longest'; it has long, short"):
         find_sides(OWN, rules=[rule])
 
@@ -88,10 +88,18 @@ def test_a_rule_that_names_a_condition_that_is_not_there_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x = ", "rules.toml is not a TOML file"),
-        ("x = 1", r"rules.toml has no \[\[suites\]\]"),
-        ('[[suites]]\nnames = ["a"]\nacceptable = ["x"]', "'unacceptable' of a .* must be a non-empty list"),
-        ('[[suites]]\nnames = ["a"]\nacceptable = ["x"]\nunacceptable = ["x"]', "'x' is on both sides"),
+        ("x = ", "rules.toml, line 1: not TOML"),
+        ("x = 1", "rules.toml, line 1: 'x' is not a known field"),
+        ("# nothing yet", r"rules.toml has no \[\[suites\]\]"),
+        ("[suites]", "line 1: 'suites' is not a list"),
+        ('[[suites]]\nnames = "a"', "line 2: 'suites.1.names' is not a list"),
+        ('[[suites]]\nnames = ["a"]\nacceptable = [1]', "line 3: 'suites.1.acceptable.1' is not a text"),
+        ("[[suites]]\nnames = []", "line 2: 'suites.1.names' is empty"),
+        ('[[suites]]\nnames = ["a"]\nacceptable = ["x"]', "line 1: 'suites.1.unacceptable' is missing"),
+        (
+            '[[suites]]\nnames = ["a"]\nacceptable = ["x"]\nunacceptable = ["x"]',
+            "line 1: 'suites.1' has 'x' on both sides",
+        ),
     ],
 )
 def test_a_file_of_rules_that_cannot_be_used_is_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -18,7 +18,7 @@ from felicity.data.catalogue import sample_items
 from felicity.design.contexts.drawing import Contexts, describe_short, draw_contexts, shuffle
 from felicity.design.contexts.growth import LEAD, Count
 from felicity.design.contexts.plan import ContextPlan, assign_groups
-from felicity.design.contexts.sentence_pools import join_sentences, sentence_key
+from felicity.design.contexts.sentence_pools import join_sentences, sentence_identity
 from tests.design.contexts.conftest import Ground, count_words, make_ground
 
 ALL_KINDS = (*KINDS, *FROM_KINDS)
@@ -40,16 +40,16 @@ def check_properties(ground: Ground, plan: ContextPlan, drawn: Contexts, count: 
     groups = assign_groups(ground.items, plan)
     texts = ground.items.join(groups, on=["suite", "item"])
     members = {key: set(part["item"]) for key, part in texts.group_by("suite", "group")}
-    keys = {key: set(map(sentence_key, part["text"])) for key, part in texts.group_by("suite", "group")}
+    keys = {key: set(map(sentence_identity, part["text"])) for key, part in texts.group_by("suite", "group")}
     suite_of = dict(ground.pool.select("origin", "suite").iter_rows())
     kept = ground.pool.select(
-        pl.col("sentence").map_elements(sentence_key, return_dtype=pl.String), "suite", "acceptable"
+        pl.col("sentence").map_elements(sentence_identity, return_dtype=pl.String), "suite", "acceptable"
     )
     sided = set(kept.rows())
     assert table["n_tokens"].to_list() == count(table["context_text"].to_list())
     for row in table.iter_rows(named=True):
         group = (row["suite"], row["group"])
-        said = [sentence_key(sentence) for sentence in row["sentences"]]
+        said = [sentence_identity(sentence) for sentence in row["sentences"]]
         assert row["context_text"] == join_sentences(row["sentences"])
         assert row["context"] == fingerprint(row["context_text"])
         assert len(row["sentences"]) == len(row["origins"])
@@ -61,7 +61,7 @@ def check_properties(ground: Ground, plan: ContextPlan, drawn: Contexts, count: 
         kind = (KINDS | FROM_KINDS)[row["kind"]]
         if kind.acceptable is None:
             numbers = [int(origin.removeprefix("sentence ")) for origin in row["origins"]]
-            assert said == [sentence_key(ground.unrelated[number - 1]) for number in numbers]
+            assert said == [sentence_identity(ground.unrelated[number - 1]) for number in numbers]
         else:
             sources = {suite_of[origin] for origin in row["origins"]}
             if kind.matched:

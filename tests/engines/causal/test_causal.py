@@ -13,7 +13,7 @@ from felicity.core.engine import TokenExtras
 from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.policy import Policy
 from felicity.core.schemas import PROMPTS, TOKENS
-from felicity.data.catalogue import read_items, sample_items
+from felicity.data.catalogue import read_dataset, sample_items
 from felicity.engines.causal.engine import CausalEngine
 from felicity.engines.families import open_engine
 from felicity.engines.runtime.devices import Compute, prepare_dtype
@@ -127,7 +127,7 @@ def test_plain_batches_give_the_same_and_say_so(tiny_model: Path, tiny: CausalEn
 @pytest.mark.slow
 def test_the_trie_gives_plain_numbers_on_blimp_with_a_real_model(published: Callable[[str], Path]) -> None:
     published("blimp")
-    asked = prompts(sample_items(read_items("blimp"), 1, seed=12)["text"].to_list())
+    asked = prompts(sample_items(read_dataset("blimp").items, 1, seed=12)["text"].to_list())
     folder = resolve_source("smollm2").folder
     ours, theirs = (
         score(open_tiny(folder, scheduler=scheduler), asked).explode(pl.exclude("request"))

@@ -12,7 +12,7 @@ import pytest
 
 import felicity as fe
 from felicity.core.policy import Policy
-from felicity.data.catalogue import read_items, sample_items
+from felicity.data.catalogue import read_dataset, sample_items
 from felicity.engines.sources.resolve import resolve_source
 
 # Pairs of each paradigm; minicons needs minutes for the 20 that FELICITY_FULL=1 takes.
@@ -27,7 +27,7 @@ ILL_CONDITIONED = 1e-2
 @pytest.fixture(scope="module")
 def sentences(published: Callable[[str], Path]) -> pl.DataFrame:
     published("blimp")
-    return sample_items(read_items("blimp"), WITH_BEGIN, seed=20)
+    return sample_items(read_dataset("blimp").items, WITH_BEGIN, seed=20)
 
 
 @pytest.fixture(scope="module")

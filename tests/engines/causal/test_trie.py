@@ -51,7 +51,7 @@ def test_the_way_to_a_sequence_s_place_spells_the_sequence(sequences: list[list[
     encoded = encode(sequences)
     trie = build_trie(encoded)
     for number, tokens in enumerate(sequences):
-        places = trie.place[encoded.bounds[number] : encoded.bounds[number + 1]]
+        places = trie.node_of[encoded.bounds[number] : encoded.bounds[number + 1]]
         assert trie.place_token[places].tolist() == tokens
         nodes = trie.predicted_at[places[1:]]
         assert trie.token[nodes].tolist() == tokens[:-1]

@@ -14,11 +14,11 @@ import pytest
 import felicity as fe
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
-from felicity.data.catalogue import read_items
+from felicity.data.catalogue import read_dataset
 from felicity.engines.families import find_family
 from felicity.engines.runtime.masking import MASKED_BATCH_TOKENS as BATCH_TOKENS
 from felicity.engines.sources.describe import describe_model
-from felicity.run.prompts import build_prompts
+from felicity.run.prompts import build_text_prompts
 from tests.engines.shapes import CONTEXT, POSITIONS, SENTENCES, make_masked
 
 SHAPES = ("bert", "roberta", "albert", "distilbert", "electra", "modernbert", "deberta", "deberta-v2")
@@ -190,7 +190,7 @@ def test_work_taken_up_again_gives_the_same_numbers(
 ) -> None:
     monkeypatch.setattr("felicity.engines.masked.engine.UNIT_TOKENS", 100)
     engine = open_masked(make("bert")).engine
-    prompts = build_prompts(SENTENCES, None)
+    prompts = build_text_prompts(SENTENCES, None)
     parts = list(engine.score(prompts))
     assert len(parts) > 2
     done = set(parts[0]["request"]) | set(parts[1]["request"])
@@ -223,7 +223,7 @@ def test_words_are_summed_but_have_no_boundaries(make: Callable[[str], Path]) ->
 
 
 def test_the_audit_counts_context_and_unknown_tokens(make: Callable[[str], Path]) -> None:
-    encodings = open_masked(make("bert")).engine.encode(build_prompts(["the cat 中"], "the dog"))
+    encodings = open_masked(make("bert")).engine.encode(build_text_prompts(["the cat 中"], "the dog"))
     row = encodings.row(0, named=True)
     assert (row["n_tokens"], row["n_context"], row["n_unknown"], row["n_unscored"]) == (3, 2, 1, 0)
 
@@ -308,7 +308,7 @@ def blimp_bert(published: Callable[[str], Path], tmp_path_factory: pytest.TempPa
 @pytest.fixture(scope="module")
 def blimp_sentences(published: Callable[[str], Path]) -> list[str]:
     published("blimp")
-    return read_items("blimp").sample(200, seed=4)["text"].to_list()
+    return read_dataset("blimp").items.sample(200, seed=4)["text"].to_list()
 
 
 @pytest.fixture

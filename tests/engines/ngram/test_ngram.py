@@ -12,7 +12,7 @@ from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.core.policy import Policy
 from felicity.engines.families import open_engine
 from felicity.engines.ngram.estimation import count_ngrams, estimate
-from felicity.engines.ngram.kenlm_file import read_counts
+from felicity.engines.ngram.kenlm_file import read_ngram_counts
 from felicity.engines.ngram.model import NgramModel, build_model
 from felicity.engines.ngram.training import measure_perplexity, train_ngram
 from felicity.engines.tokenizing.vocabulary import read_lines
@@ -158,7 +158,7 @@ def test_a_kenlm_binary_scores_as_the_arpa_file_it_was_made_from(tiny: Path) -> 
 
 def test_a_kenlm_binary_without_the_package_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "kenlm", None)
-    assert read_counts(PACKED) == (6, 5)
+    assert read_ngram_counts(PACKED) == (6, 5)
     with pytest.raises(NotPossible, match=r"felicity\[ngram\]"):
         _ = open_model(str(PACKED), cache=False).info
 
@@ -276,7 +276,9 @@ def test_the_command_trains_counts_and_judges(cli: Callable[..., Answer], tmp_pa
     )
     assert made.code == 0, made.err
     assert "Held-out perplexity" in made.out
-    counted = cli("count", tmp_path / "held.txt", "-m", model, "-o", tmp_path / "counts.tsv", "-q")
+    counted = cli(
+        "measures", "count", tmp_path / "held.txt", "-m", model, "-o", tmp_path / "counts.tsv", "-q"
+    )
     assert counted.code == 0, counted.err
     assert cli("judge", "the cat ran", "ran cat the zebra", "-m", model, "--json").code == 0
     info = cli("models", "info", model, "--policy", "unknown=skip")

@@ -12,7 +12,7 @@ import pytest
 import felicity as fe
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
-from felicity.run.prompts import build_prompts
+from felicity.run.prompts import build_text_prompts
 from tests.engines.shapes import CONTEXT, POSITIONS, SENTENCES, make_seq2seq
 
 SHAPES = ("t5", "t5-untied", "bart")
@@ -214,7 +214,7 @@ def test_work_taken_up_again_gives_the_same_numbers(
 ) -> None:
     monkeypatch.setattr("felicity.engines.seq2seq.engine.UNIT_TOKENS", 25)
     engine = open_seq2seq(make("t5")).engine
-    prompts = build_prompts(SENTENCES, None)
+    prompts = build_text_prompts(SENTENCES, None)
     parts = list(engine.score(prompts))
     assert len(parts) > 2
     again = pl.concat(list(engine.score(prompts, done=set(parts[0]["request"]))))
@@ -228,7 +228,7 @@ def test_a_context_that_does_not_fit_is_refused_or_loses_its_oldest_sentences(
     with pytest.raises(BadInput, match="reads at most 64; drop old context"):
         open_seq2seq(make("bart")).score("No dog.", context=context)
     lm = open_seq2seq(make("bart"), overflow="drop")
-    dropped = lm.engine.encode(build_prompts("No dog.", context))["n_dropped"].item()
+    dropped = lm.engine.encode(build_text_prompts("No dog.", context))["n_dropped"].item()
     assert 0 < dropped < 20
     kept = " ".join(["She saw the dog."] * (20 - dropped))
     assert lm.score("No dog.", context=context)["lp"].item() == pytest.approx(

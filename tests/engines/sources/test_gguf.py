@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.engines.sources.folders import check_folder
 from felicity.engines.sources.gguf import convert_gguf, read_gguf, repair_tokenizer, split_rule
-from felicity.engines.sources.model_cache import read_record
+from felicity.engines.sources.model_cache import read_cache_record
 from felicity.engines.sources.resolve import resolve_source
 from tests.engines.conftest import TinyGguf, write_tiny_gguf
 
@@ -199,7 +199,7 @@ def test_an_unknown_splitting_rule_is_noted_in_the_record(tmp_path: Path, empty_
     file = write_tiny_gguf(tmp_path / "odd.gguf", splitting="klingon")
     source = resolve_source(str(file.path))
     assert "'klingon' is not known" in source.details["notes"]["tokenizer"]
-    assert read_record(source.folder)["notes"] == source.details["notes"]
+    assert read_cache_record(source.folder)["notes"] == source.details["notes"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import quote
 from zipfile import ZipFile
 
 import pytest
@@ -99,39 +98,7 @@ def write_netrc(patch: pytest.MonkeyPatch, home: Path, host: str) -> None:
     patch.setenv("PIP_INDEX_URL", f"http://{host}/private")
 
 
-def set_uv_variable(patch: pytest.MonkeyPatch, home: Path, host: str) -> None:
-    patch.setenv("UV_DEFAULT_INDEX", f"http://{host}/simple")
-
-
-def set_uv_variable_with_password(patch: pytest.MonkeyPatch, home: Path, host: str) -> None:
-    patch.setenv("UV_INDEX_URL", f"http://{USER}:{quote(PASSWORD)}@{host}/private")
-
-
-def name_uv_index_with_password(patch: pytest.MonkeyPatch, home: Path, host: str) -> None:
-    patch.setenv("UV_DEFAULT_INDEX", f"our-lab=http://{host}/private")
-    patch.setenv("UV_INDEX_OUR_LAB_USERNAME", USER)
-    patch.setenv("UV_INDEX_OUR_LAB_PASSWORD", PASSWORD)
-
-
-def write_project_uv_toml(patch: pytest.MonkeyPatch, home: Path, host: str) -> None:
-    Path("uv.toml").write_text(f'[[index]]\nurl = "http://{host}/simple"\ndefault = true\n')
-
-
-def write_user_uv_toml(patch: pytest.MonkeyPatch, home: Path, host: str) -> None:
-    (home / ".config" / "uv").mkdir(parents=True)
-    (home / ".config" / "uv" / "uv.toml").write_text(f'index-url = "http://{host}/simple"\n')
-
-
-SETTINGS = [
-    set_pip_variable,
-    write_pip_conf,
-    write_netrc,
-    set_uv_variable,
-    set_uv_variable_with_password,
-    name_uv_index_with_password,
-    write_project_uv_toml,
-    write_user_uv_toml,
-]
+SETTINGS = [set_pip_variable, write_pip_conf, write_netrc]
 
 
 @pytest.mark.parametrize("set_up", SETTINGS)
@@ -149,20 +116,11 @@ def test_an_index_set_up_the_usual_ways_is_used(
         assert "tiny_weights/__init__.py" in archive.namelist()
 
 
-@pytest.mark.parametrize("variable", ["PIP_FIND_LINKS", "UV_FIND_LINKS"])
 def test_a_folder_of_wheels_is_enough_without_any_index(
-    variable: str, packages: Path, no_settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    packages: Path, no_settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(variable, str(packages / "links"))
-    monkeypatch.setenv("UV_NO_INDEX", "1")
-    assert fetch_wheel(REQUIREMENT, tmp_path / "fetched").name == WHEEL
-
-
-def test_pips_own_index_is_not_replaced_by_uvs(
-    address: str, no_settings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", f"http://{address}/simple")
-    monkeypatch.setenv("UV_DEFAULT_INDEX", f"http://{address}/nothing")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(packages / "links"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
     assert fetch_wheel(REQUIREMENT, tmp_path / "fetched").name == WHEEL
 
 

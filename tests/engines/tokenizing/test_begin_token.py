@@ -171,9 +171,9 @@ def test_the_gain_is_that_of_a_plain_forward_pass(chat_model: Path) -> None:
 
 def test_every_precision_of_a_model_uses_the_token_that_was_measured(chat_model: Path) -> None:
     half = open_model(chat_model, dtype="bfloat16", cache=False)
-    exact = half.exact
+    exact = half.in_float32
     assert half.info.policy == exact.info.policy
-    wide = exact.wide or open_model(chat_model, cache=False).wide
+    wide = exact.in_float64 or open_model(chat_model, cache=False).in_float64
     assert wide is not None
     assert wide.info.policy == half.info.policy
 

@@ -38,7 +38,7 @@ def encode(
 
 def pieces(tokenizer: Any, encoded: Encoded, sequence: int = 0, *, own: bool = False) -> list[str]:
     span = slice(encoded.bounds[sequence], encoded.bounds[sequence + 1])
-    ids = encoded.ids[span][encoded.own[span]] if own else encoded.ids[span]
+    ids = encoded.ids[span][encoded.of_text[span]] if own else encoded.ids[span]
     return list(tokenizer.convert_ids_to_tokens(ids.tolist()))
 
 
@@ -67,7 +67,7 @@ def test_a_tokenizer_that_adds_its_own_begin_token_does_not_make_two(tokenizer: 
 def test_without_a_begin_token_the_first_token_is_the_text_s_own_and_unscored(tokenizer: Any) -> None:
     encoded = encode(tokenizer, ["The cats"], bos="none")
     assert pieces(tokenizer, encoded)[0] == "The"
-    assert encoded.own.all()
+    assert encoded.of_text.all()
     assert encoded.wanted.tolist() == [False, *[True] * (len(encoded.ids) - 1)]
 
 
@@ -85,7 +85,7 @@ def test_context_and_text_are_tokenized_together(tokenizer: Any) -> None:
     whole = encode(tokenizer, ["The cats annoy Tim."])
     assert encoded.ids.tolist() == whole.ids.tolist()
     assert "".join(pieces(tokenizer, encoded, own=True)) == "Ġcats" + "Ġannoy" + "ĠTim" + "."
-    assert not encoded.wanted[: len(encoded.ids) - int(encoded.own.sum())].any()
+    assert not encoded.wanted[: len(encoded.ids) - int(encoded.of_text.sum())].any()
 
 
 def test_a_token_that_holds_context_and_text_belongs_to_the_text_and_is_counted(tokenizer: Any) -> None:
@@ -93,8 +93,8 @@ def test_a_token_that_holds_context_and_text_belongs_to_the_text_and_is_counted(
     encoded = encode(tokenizer, ["e cats"], ["Th"], join="")
     assert pieces(tokenizer, encoded, own=True)[0] == "The"
     assert encoded.n_across.tolist() == [1]
-    assert encoded.start[encoded.own][0] == 0
-    assert encoded.end[encoded.own][0] == 1
+    assert encoded.start[encoded.of_text][0] == 0
+    assert encoded.end[encoded.of_text][0] == 1
 
 
 def test_by_count_the_seam_is_where_the_context_alone_would_end(tokenizer: Any) -> None:
@@ -103,7 +103,7 @@ def test_by_count_the_seam_is_where_the_context_alone_would_end(tokenizer: Any) 
     encoded = encode(tokenizer, ["e cats annoy Tim."], ["Th"], join="", seam="count", bos="tokenizer")
     whole = tokenizer("The cats annoy Tim.")["input_ids"]
     assert alone == 2
-    assert int(encoded.own.sum()) == len(whole) - alone
+    assert int(encoded.of_text.sum()) == len(whole) - alone
 
 
 def test_an_empty_context_is_no_context(tokenizer: Any) -> None:
@@ -152,7 +152,7 @@ def test_a_begin_token_outside_the_vocabulary_is_refused(tokenizer: Any) -> None
 @given(text=st.text(alphabet="The cat’s “né” 😀中文.\n", min_size=1, max_size=30).filter(str.strip))
 def test_offsets_cover_the_text_whatever_is_in_it(tokenizer: Any, text: str) -> None:
     encoded = encode(tokenizer, [text])
-    own = encoded.own
+    own = encoded.of_text
     covered = {
         place
         for start, end in zip(encoded.start[own], encoded.end[own], strict=True)

@@ -11,7 +11,13 @@ from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_toke
 from transformers import PreTrainedTokenizerFast
 
 from felicity.data.catalogue import read_starter
-from felicity.engines.tokenizing.splicing import LONG, Rows, tokenize, tokenize_after, works_within_words
+from felicity.engines.tokenizing.splicing import (
+    LONG,
+    TokenizedTexts,
+    tokenize_after,
+    tokenize_texts,
+    works_within_words,
+)
 
 CORPUS = [*read_starter()["text"], "«Où est-elle?» – 她在家。 🙂 it's 1,234.50 now…"]
 LLAMA3 = (
@@ -86,13 +92,15 @@ def tokenizer(request: pytest.FixtureRequest) -> Any:
     return MAKERS[request.param]()
 
 
-def both_ways(tokenizer: Any, contexts: Sequence[str], join: str, texts: Sequence[str]) -> tuple[Rows, Rows]:
+def both_ways(
+    tokenizer: Any, contexts: Sequence[str], join: str, texts: Sequence[str]
+) -> tuple[TokenizedTexts, TokenizedTexts]:
     wholes = [c + join + t if c else t for c, t in zip(contexts, texts, strict=True)]
     spliced = tokenize_after(tokenizer, contexts, join, texts, words=False, itself=False)
-    return spliced, tokenize(tokenizer, wholes)
+    return spliced, tokenize_texts(tokenizer, wholes)
 
 
-def same(one: Rows, other: Rows) -> bool:
+def same(one: TokenizedTexts, other: TokenizedTexts) -> bool:
     return all(
         np.array_equal(getattr(one, name), getattr(other, name))
         for name in ("ids", "span", "special", "counts")

@@ -100,9 +100,10 @@ def test_its_topics_are_those_of_the_corpus(cli: Callable[..., Answer], tdlm: Pa
     ]
     # Every topic of the corpus may have several of the model; most are of one alone.
     assert sum(pure) >= 3
-    said = cli("models", "topics", tdlm, "-k", 4)
+    said = cli("models", "info", tdlm, "-k", 4)
     assert said.code == 0, said.err
-    assert len(said.out.strip().splitlines()) == 1 + 6
+    rows = [line.split() for line in said.out.splitlines() if line.startswith("topic ")]
+    assert [row[2:] for row in rows] == [[word for word, _ in words] for words in list_topics(tdlm, k=4)]
 
 
 def test_topics_are_ordered_by_probability(tdlm: Path) -> None:

@@ -18,7 +18,7 @@ from felicity.core.errors import BadInput, FelicityError
 from felicity.engines.ngram.estimation import Grams, count_ngrams
 from felicity.engines.trained.engine import load_trained
 from felicity.engines.trained.settings import TopicSettings, TrainingSettings
-from felicity.engines.trained.training import CHECKPOINT, Outcome, train
+from felicity.engines.trained.training import CHECKPOINT, TrainingResult, train
 from felicity.engines.trained.training_data import Prepared, build_table, load_stopwords, plan_epoch, prepare
 from felicity.engines.words import WordCorpus
 from felicity.run.model import open_model
@@ -49,7 +49,9 @@ def corpus(tmp_path: Path) -> Path:
     return write_documents(tmp_path / "corpus.txt", topical_documents(1, 60))
 
 
-def train_until(prepared: Prepared, folder: Path, settings: TrainingSettings, kill_at: int | None) -> Outcome:
+def train_until(
+    prepared: Prepared, folder: Path, settings: TrainingSettings, kill_at: int | None
+) -> TrainingResult:
     """Train with a checkpoint behind every batch; stop dead before that of the batch `kill_at` is there."""
     done = 0
 

@@ -6,17 +6,17 @@ import polars as pl
 
 from felicity.judge import judge_contrasts
 from felicity.measures import score_measures
-from felicity.run import Case, Rule, Verdicts
+from felicity.run import JudgingInput, Rule, Verdicts
 
 
-def score(case: Case, parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+def score(case: JudgingInput, parts: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """The least likely token of every sentence."""
     for tokens in parts:
         noise = case.noise.of(tokens["request"])
         yield score_measures(tokens, ("min_lp",), noise=noise).scores
 
 
-def judge(case: Case, scores: pl.DataFrame, _: Callable[[], Iterable[pl.DataFrame]]) -> Verdicts:
+def judge(case: JudgingInput, scores: pl.DataFrame, _: Callable[[], Iterable[pl.DataFrame]]) -> Verdicts:
     """The better condition passes where its least likely token is the likelier one."""
     return Verdicts(judgements=judge_contrasts(case.items, case.requests, scores, case.contrasts))
 

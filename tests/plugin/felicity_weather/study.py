@@ -1,24 +1,21 @@
-"""A study: it plans what is scored, hands the plan to the pipeline, and says what came out."""
+"""A study: its settings are the options of its command and the keywords of its Python call."""
 
-from pathlib import Path
-from typing import Annotated
+from dataclasses import dataclass
 
-import polars as pl
-import typer
-
-from felicity.data import read_dataset
-from felicity.run import RunFolder, carry_out, open_model, plan_run, read_run
+from felicity.core.settings import option
+from felicity.studies import DataSettings, StudyDefinition
 
 
-def repetition(
-    dataset: Annotated[str, typer.Argument(help="A dataset's name or file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the run.")],
-    model: Annotated[str, typer.Option("--model", "-m", help="Model name.")] = "smollm2",
-) -> None:
-    """Judge every sentence said twice in a row."""
-    data = read_dataset(dataset)
-    twice = data.items.with_columns(pl.format("{} {}", "text", "text").alias("text"))
-    lm = open_model(model)
-    carry_out(lm, plan_run(data, twice, lm), RunFolder(output))
-    overall = read_run(output).accuracy().row(0, named=True)
-    typer.echo(f"{data.name} said twice: accuracy {overall['accuracy']:.2f} on {overall['n']} items")
+@dataclass(frozen=True, kw_only=True)
+class RepetitionSettings(DataSettings):
+    """Judge every sentence said several times in a row."""
+
+    times: int = option(2, "How often a sentence is said.", least=2)
+
+
+REPETITION = StudyDefinition(
+    name="repetition",
+    title="Repetition",
+    settings=RepetitionSettings,
+    code="felicity_weather.repetition",
+)

@@ -3,7 +3,6 @@
 import pytest
 
 from felicity.core.articles import choose_article
-from felicity.stimuli.grammar import realize
 from felicity.stimuli.lexicon import read_lexicon
 
 
@@ -22,7 +21,7 @@ from felicity.stimuli.lexicon import read_lexicon
     ],
 )
 def test_clitics_articles_marks_and_capitals(words: str, sentence: str) -> None:
-    assert realize(words.split()) == sentence
+    assert read_lexicon().vocabulary.realization.realize(words.split()) == sentence
 
 
 def test_the_article_agrees_with_the_inflect_library() -> None:

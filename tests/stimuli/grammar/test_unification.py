@@ -8,14 +8,14 @@ from felicity.core.errors import BadInput, UnknownName
 from felicity.stimuli.grammar import (
     Bindings,
     Node,
+    Notation,
     Other,
     SourceLine,
     Var,
-    Vocabulary,
     read_grammar,
     read_structure,
 )
-from felicity.stimuli.lexicon import read_lexicon
+from felicity.stimuli.lexicon import ENGLISH, read_lexicon
 
 NUMBER = frozenset({"sg", "pl"})
 CLASSES = frozenset({"person", "animal", "food"})
@@ -23,8 +23,8 @@ PLACE = SourceLine("mine.toml", 7)
 
 
 @pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    return read_grammar(read_lexicon().vocabulary).vocabulary
+def vocabulary() -> Notation:
+    return read_grammar(read_lexicon().vocabulary, ENGLISH).vocabulary
 
 
 def test_two_values_unify_to_their_intersection() -> None:
@@ -56,8 +56,8 @@ def test_a_limited_variable_keeps_to_its_limits() -> None:
     assert bindings.resolve(Var("s"), CLASSES) == {"food"}
 
 
-def test_a_rule_does_not_confuse_its_variables_with_those_of_the_structure(vocabulary: Vocabulary) -> None:
-    grammar = read_grammar(read_lexicon().vocabulary)
+def test_a_rule_does_not_confuse_its_variables_with_those_of_the_structure(vocabulary: Notation) -> None:
+    grammar = read_grammar(read_lexicon().vocabulary, ENGLISH)
     for name in "nksorga":  # every name that the rules use for a variable of another feature
         bindings = Bindings()
         assert bindings.unify(Var(name), frozenset({"sg"}), NUMBER)
@@ -65,7 +65,7 @@ def test_a_rule_does_not_confuse_its_variables_with_those_of_the_structure(vocab
         assert grammar.expand(node, "v", bindings, random.Random(0)) is not None
 
 
-def test_a_structure_is_read_with_labels_features_and_repeats(vocabulary: Vocabulary) -> None:
+def test_a_structure_is_read_with_labels_features_and_repeats(vocabulary: Notation) -> None:
     noun, word, again = read_structure("noun:N[num=?n, sem=animate] that @noun[num=!?n]", vocabulary, PLACE)
     assert (noun.label, noun.name, noun.features["num"]) == ("noun", "N", Var("n"))
     assert noun.features["sem"] == {"person", "animal"}
@@ -90,7 +90,7 @@ def test_a_structure_is_read_with_labels_features_and_repeats(vocabulary: Vocabu
     ],
 )
 def test_what_cannot_be_read_is_refused_with_file_and_line(
-    text: str, error: type[Exception], says: str, vocabulary: Vocabulary
+    text: str, error: type[Exception], says: str, vocabulary: Notation
 ) -> None:
     with pytest.raises(error, match=says):
         read_structure(text, vocabulary, PLACE)

@@ -102,3 +102,12 @@ def test_a_missing_column_is_refused(copy: Path) -> None:
     names.write_text(names.read_text().replace("gender", "sex", 1))
     with pytest.raises(UnknownName, match="no column 'gender'"):
         read_lexicon(copy)
+
+
+def test_verbs_that_dialects_level_do_not_count_as_distinct(lexicon: Lexicon) -> None:
+    # "I seen", "he come", "it begun", "she drunk", "they sung" are said in many dialects of English
+    # (Kortmann & Lunkenheimer 2013, The Electronic World Atlas of Varieties of English).
+    distinct = {
+        one.lexeme.split("/")[0] for one in lexicon.readings["V"] if one.features["morph"] == {"distinct"}
+    }
+    assert distinct.isdisjoint({"see", "come", "begin", "drink", "sing"})

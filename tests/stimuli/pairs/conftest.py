@@ -6,8 +6,8 @@ from zlib import crc32
 import pytest
 
 from felicity.stimuli.grammar import Grammar, read_grammar
-from felicity.stimuli.lexicon import Lexicon, read_lexicon
-from felicity.stimuli.pairs import Generator, Matching, Paradigm, read_builtin
+from felicity.stimuli.lexicon import ENGLISH, Lexicon, read_lexicon
+from felicity.stimuli.pairs import Matching, PairGenerator, Paradigm, read_builtin
 
 CLOSED = {
     word.strip("'")
@@ -47,19 +47,19 @@ def lexicon() -> Lexicon:
 
 @pytest.fixture(scope="session")
 def grammar(lexicon: Lexicon) -> Grammar:
-    return read_grammar(lexicon.vocabulary)
+    return read_grammar(lexicon.vocabulary, ENGLISH)
 
 
 @pytest.fixture(scope="session")
 def paradigms(grammar: Grammar) -> dict[str, Paradigm]:
-    return read_builtin(grammar)
+    return read_builtin(grammar, ENGLISH)
 
 
 @pytest.fixture
-def make_generator(lexicon: Lexicon, grammar: Grammar) -> Callable[..., Generator]:
+def make_generator(lexicon: Lexicon, grammar: Grammar) -> Callable[..., PairGenerator]:
     """A generator under the two small tokenizers."""
 
-    def make(**matching: object) -> Generator:
-        return Generator(lexicon, grammar, COUNTERS, matching=Matching(**matching))  # type: ignore[arg-type]
+    def make(**matching: object) -> PairGenerator:
+        return PairGenerator(lexicon, grammar, COUNTERS, matching=Matching(**matching))  # type: ignore[arg-type]
 
     return make

@@ -10,33 +10,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from felicity.stimuli.grammar import Grammar, read_grammar
-from felicity.stimuli.lexicon import Lexicon, read_lexicon
-from felicity.stimuli.pairs import Generator, Paradigm, Signatures, describe_suites, read_builtin
+from felicity.stimuli.lexicon import ENGLISH, Lexicon, read_lexicon
+from felicity.stimuli.pairs import PairGenerator, Paradigm, Signatures, describe_suites, read_builtin
 from felicity.stimuli.pairs.drafts import draft_pair
-from felicity.stimuli.pairs.drawing import Drawer, Drawn
+from felicity.stimuli.pairs.drawing import Drawer, DrawnPair
 from tests.stimuli.pairs.conftest import COUNTERS, count_letters, count_pieces
 
 LEXICON = read_lexicon()
-GRAMMAR = read_grammar(LEXICON.vocabulary)
-PARADIGMS = read_builtin(GRAMMAR)
+GRAMMAR = read_grammar(LEXICON.vocabulary, ENGLISH)
+PARADIGMS = read_builtin(GRAMMAR, ENGLISH)
 DRAWER = Drawer(LEXICON, GRAMMAR, Signatures(COUNTERS))
 EXAMPLES = 4
 
 
-def draw(paradigm: Paradigm, seed: int) -> Drawn | None:
+def draw(paradigm: Paradigm, seed: int) -> DrawnPair | None:
     """One pair of a paradigm, drawn as the generator draws it; None when the tokenizers allow none."""
     rng = random.Random(seed)
     for _ in range(300):
         draft = draft_pair(rng.choice(paradigm.frames), GRAMMAR, rng)
         drawn = DRAWER.draw(draft, rng, matched=True) if draft else None
-        if isinstance(drawn, Drawn):
+        if isinstance(drawn, DrawnPair):
             return drawn
     return None
 
 
 @pytest.mark.parametrize("uid", sorted(PARADIGMS))
 def test_every_paradigm_makes_distinct_pairs_of_equal_length(
-    uid: str, make_generator: Callable[..., Generator]
+    uid: str, make_generator: Callable[..., PairGenerator]
 ) -> None:
     made = make_generator().make(PARADIGMS[uid], 12, seed=3)
     goods, bads = made.pairs["good"].to_list(), made.pairs["bad"].to_list()
@@ -116,7 +116,7 @@ def test_agreement_holds_in_good_and_fails_in_bad(uid: str, seed: int) -> None:
     assert not bad, drawn.bad
 
 
-def test_the_same_seed_gives_the_same_set(make_generator: Callable[..., Generator]) -> None:
+def test_the_same_seed_gives_the_same_set(make_generator: Callable[..., PairGenerator]) -> None:
     first, again, other = (
         make_generator().make(PARADIGMS["causative"], 30, seed=seed).pairs for seed in (1, 1, 2)
     )
@@ -124,7 +124,7 @@ def test_the_same_seed_gives_the_same_set(make_generator: Callable[..., Generato
     assert not first.equals(other)
 
 
-def test_no_sentence_stands_in_two_suites(make_generator: Callable[..., Generator]) -> None:
+def test_no_sentence_stands_in_two_suites(make_generator: Callable[..., PairGenerator]) -> None:
     import polars as pl
 
     generator = make_generator()
@@ -135,7 +135,7 @@ def test_no_sentence_stands_in_two_suites(make_generator: Callable[..., Generato
     assert described["identical"].sum() == 0
 
 
-def test_words_are_used_about_equally(make_generator: Callable[..., Generator]) -> None:
+def test_words_are_used_about_equally(make_generator: Callable[..., PairGenerator]) -> None:
     pairs = make_generator().make(PARADIGMS["principle_A_domain_3"], 300, seed=0).pairs
     described = describe_suites(pairs, function_words={"himself", "herself"})
     assert described["top_share"][0] < 0.25
@@ -143,7 +143,7 @@ def test_words_are_used_about_equally(make_generator: Callable[..., Generator]) 
 
 
 def test_the_unmatched_twin_keeps_all_but_the_differing_words(
-    make_generator: Callable[..., Generator],
+    make_generator: Callable[..., PairGenerator],
 ) -> None:
     paradigm = PARADIGMS["transitive"]
     matched = make_generator().make(paradigm, 60, seed=5).pairs
@@ -155,7 +155,7 @@ def test_the_unmatched_twin_keeps_all_but_the_differing_words(
     assert set(unequal) == {0}  # words are replaced, never added
 
 
-def test_the_redraw_loop_drops_what_signatures_reach(make_generator: Callable[..., Generator]) -> None:
+def test_the_redraw_loop_drops_what_signatures_reach(make_generator: Callable[..., PairGenerator]) -> None:
     paradigm = PARADIGMS["determiner_noun_agreement_irregular_1"]
     redrawn = make_generator(method="redraw").make(paradigm, 60, seed=0)
     matched = make_generator().make(paradigm, 60, seed=0)
@@ -169,7 +169,7 @@ def test_frequency_is_matched_within_the_band(lexicon: Lexicon, grammar: Grammar
     def zipf(word: str) -> float:
         return len(word) / 2
 
-    generator = Generator(lexicon, grammar, COUNTERS, frequency=zipf)
+    generator = PairGenerator(lexicon, grammar, COUNTERS, frequency=zipf)
     pairs = generator.make(PARADIGMS["passive_2"], 80, seed=0).pairs
     differences = (pairs["zipf_good"] - pairs["zipf_bad"]).abs()
     assert differences.max() <= 0.5

@@ -10,7 +10,7 @@ import pytest
 from felicity.core.errors import FelicityError
 from felicity.stimuli.grammar import Grammar
 from felicity.stimuli.lexicon import Lexicon
-from felicity.stimuli.pairs import Generator, Paradigm, read_paradigms
+from felicity.stimuli.pairs import PairGenerator, Paradigm, read_paradigms
 from tests.stimuli.pairs.conftest import COUNTERS
 
 FINE = """
@@ -41,7 +41,7 @@ def test_a_paradigm_of_a_few_lines_works(tmp_path: Path, lexicon: Lexicon, gramm
     path = tmp_path / "mine.toml"
     path.write_text(FINE)
     (paradigm,) = read_paradigms(path, grammar)
-    made = Generator(lexicon, grammar, COUNTERS).make(paradigm, 40, seed=0)
+    made = PairGenerator(lexicon, grammar, COUNTERS).make(paradigm, 40, seed=0)
     assert len(made.pairs) == 40
     assert made.pairs["phenomenon"].unique().to_list() == ["agreement"]
 
@@ -59,7 +59,7 @@ def test_the_paradigms_of_the_docs_work_as_they_stand(
     assert [one.uid for one in paradigms] == uids
     counters = {"words": lambda texts: [len(text.split()) for text in texts]}
     for paradigm in paradigms:
-        assert len(Generator(lexicon, grammar, counters).make(paradigm, 20, seed=0).pairs) == 20
+        assert len(PairGenerator(lexicon, grammar, counters).make(paradigm, 20, seed=0).pairs) == 20
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_is_wrong_is_refused_with_file_and_line(
     path.write_text(FINE.replace(old, new))
     with pytest.raises(FelicityError, match=says):
         for paradigm in read_paradigms(path, grammar):
-            Generator(lexicon, grammar, COUNTERS).make(paradigm, 5, seed=0)
+            PairGenerator(lexicon, grammar, COUNTERS).make(paradigm, 5, seed=0)
 
 
 def test_a_length_that_cannot_be_reached_is_refused(
@@ -107,7 +107,7 @@ def test_a_length_that_cannot_be_reached_is_refused(
     )
     (paradigm,) = read_paradigms(path, grammar)
     with pytest.raises(FelicityError, match="mine.toml, line 7: no V.*equally long under all tokenizers"):
-        Generator(lexicon, grammar, {"words": lambda texts: [len(t.split()) for t in texts]}).make(
+        PairGenerator(lexicon, grammar, {"words": lambda texts: [len(t.split()) for t in texts]}).make(
             paradigm, 5, seed=0
         )
 
@@ -126,7 +126,7 @@ def test_given_words_of_unequal_length_are_refused_at_once(
     with pytest.raises(
         FelicityError, match="mine.toml, line 7: no pair of 'clause_agreement' is equally long"
     ):
-        Generator(lexicon, grammar, {"words": lambda texts: [len(t.split()) for t in texts]}).make(
+        PairGenerator(lexicon, grammar, {"words": lambda texts: [len(t.split()) for t in texts]}).make(
             paradigm, 5, seed=0
         )
 
@@ -141,7 +141,45 @@ def test_a_paradigm_may_declare_that_it_cannot_be_equal(
         )
     )
     (paradigm,) = read_paradigms(path, grammar)
-    made = Generator(lexicon, grammar, {"words": lambda texts: [len(t.split()) for t in texts]}).make(
+    made = PairGenerator(lexicon, grammar, {"words": lambda texts: [len(t.split()) for t in texts]}).make(
         paradigm, 20, seed=0
     )
     assert set(made.pairs["tokens_bad_words"] - made.pairs["tokens_good_words"]) == {1}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name"),
+    [
+        # Found odd by an independent reader of 402 generated pairs.
+        ("Each boy didn't leave.", "universal under negation"),
+        ("What can't some victims tame?", "some under negation"),
+        ("The nun doesn't hope that Ann left.", "negated bet or hope"),
+        ("Who hadn't the witness liked?", "negated wh-question"),
+        ("The king didn't say that she doesn't sing.", "two negations"),
+        ("Some boys don't sing.", None),
+        ("The nun hopes that every boy sings.", None),
+    ],
+)
+def test_the_grammar_avoids_what_is_odd_with_any_words(
+    sentence: str, name: str | None, grammar: Grammar
+) -> None:
+    assert grammar.find_avoided(sentence) == name
+    if name:
+        allowed = [one.name for one in grammar.avoid]
+        assert grammar.find_avoided(sentence, allowed) is None
+
+
+def test_no_generated_good_sentence_has_what_is_avoided(
+    paradigms: dict[str, Paradigm], lexicon: Lexicon, grammar: Grammar
+) -> None:
+    generator = PairGenerator(lexicon, grammar, COUNTERS)
+    for uid in ("causative", "principle_A_domain_1", "complex_NP_island"):
+        goods = generator.make(paradigms[uid], 60, seed=2).pairs["good"].to_list()
+        assert [text for text in goods if grammar.find_avoided(text, paradigms[uid].allow)] == []
+
+
+def test_an_unknown_name_in_allow_is_refused(tmp_path: Path, grammar: Grammar) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(FINE + 'allow = ["two negatons"]\n')
+    with pytest.raises(FelicityError, match="did you mean 'two negations'"):
+        read_paradigms(path, grammar)

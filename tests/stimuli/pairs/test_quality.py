@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import NotPossible
-from felicity.stimuli.lexicon import Lexicon, Reading
-from felicity.stimuli.pairs import Generator, Paradigm, describe_suites, parse_sentences
+from felicity.stimuli.lexicon import Lexicon, WordForm
+from felicity.stimuli.pairs import PairGenerator, Paradigm, describe_suites, parse_sentences
 from felicity.stimuli.pairs.drawing import STEM
 from felicity.stimuli.pairs.quality import PARSER
 
@@ -54,11 +54,11 @@ def test_all_sentences_without_a_parse_are_written_beside_the_set(
 
 
 def test_words_of_one_stem_seldom_meet_in_a_sentence(
-    make_generator: Callable[..., Generator], paradigms: dict[str, Paradigm], lexicon: Lexicon
+    make_generator: Callable[..., PairGenerator], paradigms: dict[str, Paradigm], lexicon: Lexicon
 ) -> None:
     """analyze an analysis, draw a drawing: a pair takes them only when three draws out of three do."""
     pairs = make_generator().make(paradigms["regular_plural_subject_verb_agreement_2"], 300, seed=0).pairs
-    known: dict[str, Reading] = {
+    known: dict[str, WordForm] = {
         one.text: one for category in ("N", "V") for one in lexicon.readings[category]
     }
     echoes = 0

@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput, FelicityError, NotPossible
-from felicity.humans import Population, read_study, send_raters
+from felicity.humans import Population, read_rating_study, send_raters
 from felicity.humans.tables import answers, raters
 from felicity.stimuli.round_trip import (
     Original,
     Route,
     Translator,
     balance_sources,
-    build_stimuli,
+    build_rating_stimuli,
     degrade_sentences,
     open_apertium,
     open_command,
@@ -184,12 +184,12 @@ def test_a_balanced_sample_uses_each_original_once_and_every_length() -> None:
 
 def test_stimuli_come_in_every_setting_that_is_known() -> None:
     originals = [Original("a", "One.", "Before.", "Elsewhere."), Original("b", "Two.", "So.", "There.")]
-    table = build_stimuli(originals, degrade_sentences(originals, [Route("x")], PLAIN))
+    table = build_rating_stimuli(originals, degrade_sentences(originals, [Route("x")], PLAIN))
     assert table.height == 2 * 2 * 3
     row = table.filter(item="x/a", condition="random").row(0, named=True)
     assert (row["context"], row["text"], row["original"]) == ("Elsewhere.", "One. enx xen", "One.")
     assert set(table.filter(suite="en")["phenomenon"]) == {"original"}
-    bare = build_stimuli(
+    bare = build_rating_stimuli(
         [Original("a", "One.")], degrade_sentences([Original("a", "One.")], [Route("x")], PLAIN)
     )
     assert bare["condition"].to_list() == ["none", "none"]
@@ -232,11 +232,11 @@ def test_originals_of_the_paper_through_spanish_are_rated_in_a_preview(
     assert said.code == 0, said.err
     (route,) = json.loads(said.out)["routes"]
     assert route["sent"] == 25
-    assert route["kept"] + route["unchanged"] + route["empty"] == 25
+    assert route["kept"] + route["unchanged"] + route["empty"] + route["flawed"] == 25
     assert route["kept"] >= 20
     begun = cli("rate", "new", tmp_path / "study", "--from", table)
     assert begun.code == 0, begun.err
-    study = read_study(tmp_path / "study")
+    study = read_rating_study(tmp_path / "study")
     with open_site(study, preview=True) as site:
         (visit,) = send_raters(site.url, study, Population(raters=1))
         assert all(row.test for row in site.store.rows(raters))
@@ -276,3 +276,31 @@ def test_a_table_of_originals_is_refused(cli: Callable[..., Any], tmp_path: Path
     answer = cli("stimuli", "round-trip", tmp_path / "own.csv", "-o", tmp_path / "new.csv")
     assert answer.code == 2
     assert "own.csv is a table; give a text file" in answer.err
+
+
+class _Unfinished:
+    """A translator that leaves a word as it is in one sentence and a space before a full stop in another."""
+
+    name, version = "unfinished", "1"
+
+    def translate(self, texts: list[str], source: str, target: str) -> list[str]:
+        del source
+        if target != "en":
+            return texts
+        back = {"The kitchen window is open.": "The kuireja window is open.", "She heard it.": "She heard ."}
+        return [back.get(text, f"Yes, {text.lower()}") for text in texts]
+
+
+@pytest.mark.parametrize(("keep", "kept"), [(False, ["s3"]), (True, ["s1", "s2", "s3"])])
+def test_unfinished_translations_are_left_out_unless_they_are_wanted(keep: bool, kept: list[str]) -> None:
+    texts = ["The kitchen window is open.", "She heard it.", "The dog slept."]
+    originals = [Original(f"s{place}", text) for place, text in enumerate(texts, start=1)]
+    words = {"the", "window", "is", "open", "she", "heard", "yes", "dog", "slept"}
+    degraded = degrade_sentences(
+        originals, parse_routes("eo"), _Unfinished(), knows=words.__contains__, keep_flawed=keep
+    )
+    assert list(degraded.texts["eo"]) == kept
+    assert degraded.flawed["eo"] == {
+        "s1": "'kuireja' is not a word of the language",
+        "s2": "a space before '.'",
+    }

@@ -4,7 +4,6 @@ ones."""
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+import felicity as fe
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.ids import hash_file
 from felicity.core.policy import Policy
@@ -21,22 +21,18 @@ from felicity.engines.ngram import train_ngram
 from felicity.engines.trained import TopicSettings, TrainingSettings, prepare, train
 from felicity.run import Model, open_model
 from felicity.stats import compare_correlations
-from felicity.studies.acceptability import (
-    AcceptabilityStudy,
-    describe_findings,
-    read_ratings,
-    study_acceptability,
-    write_acceptability_report,
-)
+from felicity.studies import Study, read_study, report_study
+from felicity.studies.acceptability import Results, describe_findings, read_ratings
 from felicity.studies.acceptability.correlations import Cell, lay_out, measure_effects, pick_disagreements
 from felicity.studies.acceptability.findings import name_measure
-from felicity.studies.acceptability.scoring import CountSource, build_stimuli, open_readings
+from felicity.studies.acceptability.scoring import build_stimuli, list_readings
+from felicity.studies.acceptability.unigram_counts import CountSource
+from felicity.studies.driver import carry_out_study, name_models
 from tests.conftest import Answer, make_tiny_model
 from tests.engines.corpora import topical_documents, write_documents
 from tests.engines.served.served_server import NAME, Served
-from tests.engines.shapes import make_masked, make_seq2seq, make_xlnet, save_random
+from tests.engines.shapes import make_masked, make_seq2seq, make_xlnet
 
-Finished = tuple[AcceptabilityStudy, Path]
 WORDS = ["the cats annoy tim", "she saw herself", "no dog has ever barked here", "the cat annoys tim"]
 SETTINGS = {"none": None, "real": "the cats saw tim.", "random": "no dog barked."}
 
@@ -62,8 +58,13 @@ def write_table(path: Path, *, n: int = 12) -> Path:
     return path
 
 
-def open_plain(spec: str, policy: Policy) -> Model:
-    return open_model(spec, policy=policy, cache=False)
+def open_plain(spec: str, policy: Policy | None) -> Model:
+    return open_model(spec, policy=policy or Policy(), cache=False)
+
+
+def carry_out(table: Path | str, folder: Path, *models: Path | str, **settings: Any) -> Study:
+    given = {"ratings": table} | settings
+    return carry_out_study("acceptability", given, list(map(str, models)), out=folder, open_one=open_plain)
 
 
 @pytest.fixture(scope="module")
@@ -74,76 +75,67 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def finished(
-    tiny_model: Path, corpus: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[AcceptabilityStudy, Path]:
+def finished(tiny_model: Path, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("study")
     table = write_table(folder / "rated.csv")
     other = make_tiny_model(folder / "tiny-other", seed=2)
-    study = study_acceptability(
-        str(table),
-        [str(tiny_model), str(other)],
-        folder / "out",
-        open_one=open_plain,
-        corpus=corpus,
-        unseen=0.9,
-    )
-    write_acceptability_report(study, folder / "out")
-    return study, folder / "out"
+    return carry_out(table, folder / "out", tiny_model, other, corpus=corpus, unseen=0.9)
 
 
 def test_every_model_measure_and_context_meets_every_setting(
-    finished: Finished,
+    finished: Study,
 ) -> None:
-    study, _ = finished
-    assert study.correlations.height == 2 * 3 * 5 * 3
-    assert set(study.correlations["measure"]) == {"lp", "mean_lp", "pen_lp", "norm_lp", "slor"}
-    assert study.correlations.group_by("setting", "model", "context").agg(pl.col("best_measure").sum())[
+    correlations = finished["correlations"]
+    assert correlations.height == 2 * 3 * 5 * 3
+    assert set(correlations["measure"]) == {"lp", "mean_lp", "pen_lp", "norm_lp", "slor"}
+    assert correlations.group_by("setting", "model", "context").agg(pl.col("best_measure").sum())[
         "best_measure"
     ].unique().to_list() == [1]
 
 
-def test_exported_tables_give_the_reports_correlations(finished: Finished) -> None:
+def test_exported_tables_give_the_reports_correlations(finished: Study) -> None:
     """An independent few lines: join two CSV files, correlate."""
-    study, folder = finished
+    folder = finished.folder
     scores, ratings = pl.read_csv(folder / "scores.csv"), pl.read_csv(folder / "ratings.csv")
-    told = pl.read_csv(folder / "correlations.csv")
-    assert told.height == study.correlations.height
-    for row in told.iter_rows(named=True):
-        own = scores.filter(model=row["model"], context=row["context"], measure=row["measure"])
-        joined = own.join(ratings.filter(setting=row["setting"]), on="item")
+    correlations = pl.read_csv(folder / "correlations.csv")
+    assert correlations.height == 2 * 3 * 5 * 3
+    for row in correlations.iter_rows(named=True):
+        cell = scores.filter(model=row["model"], context=row["context"], measure=row["measure"])
+        joined = cell.join(ratings.filter(setting=row["setting"]), on="item")
         pairs = joined["value"].to_numpy(), joined["rating"].to_numpy()
         assert stats.pearsonr(*pairs)[0] == pytest.approx(row["r"], abs=1e-12)
         assert stats.spearmanr(*pairs)[0] == pytest.approx(row["spearman"], abs=1e-12)
         assert stats.kendalltau(*pairs)[0] == pytest.approx(row["kendall"], abs=1e-12)
     page = (folder / "report.html").read_text(encoding="utf-8")
-    best = told.sort("r", descending=True).row(0, named=True)
+    best = correlations.sort("r", descending=True).row(0, named=True)
     assert f"{best['r']:.3f}*†" in page.replace("−", "-")
 
 
-def test_scores_are_those_of_the_model_in_each_context(finished: Finished, tiny_model: Path) -> None:
-    study, _ = finished
+def test_scores_are_those_of_the_model_in_each_context(finished: Study, tiny_model: Path) -> None:
+    results = Results.of(finished)
     lm = open_plain(str(tiny_model), Policy())
-    texts = study.ratings.sentences["text"].to_list()
+    texts = results.ratings.sentences["text"].to_list()
     for context, text in SETTINGS.items():
         alone = lm.score(texts, context=text)
-        assert study.vectors[Cell("tiny-gpt2", context, "lp")].tolist() == pytest.approx(
+        assert results.vectors[Cell("tiny-gpt2", context, "lp")].tolist() == pytest.approx(
             alone["lp"].to_list(), abs=1e-4
         )
         mean = (alone["lp"] / alone["n_tokens"]).to_list()
-        assert study.vectors[Cell("tiny-gpt2", context, "mean_lp")].tolist() == pytest.approx(mean, abs=1e-5)
+        assert results.vectors[Cell("tiny-gpt2", context, "mean_lp")].tolist() == pytest.approx(
+            mean, abs=1e-5
+        )
 
 
-def test_comparisons_are_adjusted_over_their_kind(finished: Finished) -> None:
-    study, _ = finished
-    kinds = dict(study.tests.group_by("compares").len().iter_rows())
+def test_comparisons_are_adjusted_over_their_kind(finished: Study) -> None:
+    tests = finished["tests"]
+    kinds = dict(tests.group_by("compares").len().iter_rows())
     # Pairs of 5 measures in 6 cells, of 2 models in 15, of 3 contexts in 10, for 3 settings.
     assert kinds == {"measure": 10 * 6 * 3, "model": 15 * 3, "context": 3 * 10 * 3}
-    known = study.tests.filter(pl.col("p").is_not_null())
-    assert (known["p_holm"] >= known["p_bh"]).all()
-    assert (known["p_holm"] >= known["p_holm_within"]).all()
+    tested = tests.filter(pl.col("p").is_not_null())
+    assert (tested["p_holm"] >= tested["p_bh"]).all()
+    assert (tested["p_holm"] >= tested["p_holm_within"]).all()
     for kind in kinds:
-        own = known.filter(compares=kind)
+        own = tested.filter(compares=kind)
         # Holm (1979) by hand: the k-th smallest p times how many are left, never falling, at most 1.
         p = np.sort(own["p"].to_numpy())
         by_hand = np.minimum(np.maximum.accumulate(p * np.arange(len(p), 0, -1)), 1)
@@ -155,96 +147,131 @@ def test_comparisons_are_adjusted_over_their_kind(finished: Finished) -> None:
         assert within["told"].to_list() == pytest.approx(within["first"].to_list(), rel=1e-12)
 
 
-def test_comparisons_are_those_of_the_pairwise_test(finished: Finished) -> None:
-    study, _ = finished
-    for row in study.tests.filter(compares="measure").head(20).iter_rows(named=True):
+def test_comparisons_are_those_of_the_pairwise_test(finished: Study) -> None:
+    results = Results.of(finished)
+    for row in results["tests"].filter(compares="measure").head(20).iter_rows(named=True):
         cells = [Cell(row["model"], row["context"], row[side]) for side in ("first", "second")]
         pair = compare_correlations(
-            study.ratings.mean(row["setting"]), *(study.vectors[cell] for cell in cells)
+            results.ratings.mean(row["setting"]), *(results.vectors[cell] for cell in cells)
         )
         williams, steiger = pair.row(0, named=True), pair.row(1, named=True)
         assert (row["t"], row["p"]) == pytest.approx((williams["statistic"], williams["p"]), rel=1e-9)
         assert (row["z"], row["p_steiger"]) == pytest.approx((steiger["statistic"], steiger["p"]), rel=1e-9)
 
 
-def test_what_holds_within_one_model_only_is_said_to_do_so(finished: Finished) -> None:
-    study, _ = finished
-    chosen = {"compares": "measure", "context": "none", "setting": study.ratings.settings[0]}
-    model = study.models["model"][0]
-    best = study.best(study.ratings.settings[0], model=model, context="none").measure
+def test_what_holds_within_one_model_only_is_said_to_do_so(finished: Study) -> None:
+    results = Results.of(finished)
+    chosen = {"compares": "measure", "context": "none", "setting": results.ratings.settings[0]}
+    model = results.models[0]
+    best = results.best(results.ratings.settings[0], model)
+    assert best is not None
     own = pl.all_horizontal(pl.col(name) == value for name, value in chosen.items()) & (
         pl.col("model") == model
     )
-    tests = study.tests.with_columns(
+    tests = results["tests"].with_columns(
         pl.when(own).then(0.001).otherwise("p").alias("p"),
         pl.when(own).then(0.2).otherwise("p_holm").alias("p_holm"),
         pl.when(own).then(0.01).otherwise("p_holm_within").alias("p_holm_within"),
     )
-    told = next(
-        text for text in describe_findings(replace(study, tests=tests)) if f"measures of {model}" in text
-    )
+    changed = Results(results.ratings, results.tables | {"tests": tests})
+    told = next(text for text in describe_findings(changed) if f"measures of {model}" in text)
     assert "detectably above" not in told
     assert "only if p is adjusted over the comparisons of this model and these ratings alone" in told
-    assert name_measure(best) in told
+    assert name_measure(best.measure) in told
 
 
-def test_the_report_has_every_section_and_names_sentences_on_hover(
-    finished: Finished,
-) -> None:
-    study, folder = finished
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    for section in ("findings", "table", "ceilings", "tests", "people", "distribution", "effects", "scatter"):
+def test_the_report_answers_first_and_names_sentences_on_hover(finished: Study) -> None:
+    page = (finished.folder / "report.html").read_text(encoding="utf-8")
+    for section in ("answer", "table", "ceilings", "tests", "people", "distribution", "effects", "scatter"):
         assert f'id="{section}"' in page
-    assert f": {study.ratings.sentences['text'][0]}</title>" in page
-    assert (folder / "figures" / "correlations.svg").exists()
-    assert describe_findings(study)[0] in unescape(page)
+    text = Results.of(finished).ratings.sentences["text"][0]
+    assert f": {text}</title>" in page
+    assert (finished.folder / "figures" / "correlations.svg").exists()
+    shown = unescape(page)
+    hero = shown.index("Highest correlation of every model with H0")
+    assert shown.index(finished.page.question) < shown.index(finished.page.answer) < hero
+    assert all(shown.index(text) < hero for text in finished.page.findings)
+    ceilings = finished["ceilings"].filter(setting="none")
+    assert ceilings["bound"].to_list() == ["UB1", "UB2"]
+    assert "UB1: one person" in shown[hero - 20_000 : hero]
 
 
-def test_a_finished_study_is_taken_up_without_scoring(
-    finished: Finished, tiny_model: Path, corpus: Path
-) -> None:
-    study, folder = finished
-    again = study_acceptability(
-        str(folder.parent / "rated.csv"),
-        [str(tiny_model)],
-        folder,
-        open_one=lambda spec, policy: open_model(spec, policy=policy),
-        corpus=corpus,
-        unseen=0.9,
-    )
-    known = study.correlations.filter(model="tiny-gpt2")["r"].to_list()
-    assert again.correlations["r"].to_list() == pytest.approx(known)
+def test_the_report_is_written_again_from_the_folder(finished: Study) -> None:
+    page = finished.folder / "report.html"
+    before = page.read_bytes()
+    page.unlink()
+    assert report_study(finished.folder).read_bytes() == before
 
 
-def test_a_folder_with_other_ratings_is_refused(finished: Finished, tiny_model: Path, tmp_path: Path) -> None:
-    _, folder = finished
-    other = write_table(tmp_path / "rated.csv", n=8)
-    with pytest.raises(BadInput, match="contains a study of other ratings"):
-        study_acceptability(str(other), [str(tiny_model)], folder, open_one=open_plain)
+def test_a_finished_study_is_taken_up_without_scoring(tiny_model: Path, tmp_path: Path) -> None:
+    table = write_table(tmp_path / "rated.csv", n=5)
+    given = {"models": str(tiny_model), "measures": "lp", "out": tmp_path / "out", "report": False}
+    first, again = (fe.acceptability(table, **given) for _ in range(2))
+    assert again["correlations"].equals(first["correlations"])
+    assert again.run("tiny-gpt2").manifest["scored"]["now"] == 0
 
 
-def test_two_models_of_one_name_are_refused(tiny_model: Path) -> None:
-    with pytest.raises(BadInput, match="Two models are called 'tiny-gpt2'"):
-        list(open_readings([str(tiny_model), str(tiny_model)], Policy(), open_plain))
+def test_a_folder_with_other_ratings_is_refused(finished: Study, tiny_model: Path, tmp_path: Path) -> None:
+    table = tmp_path / "rated.csv"
+    with pytest.raises(BadInput, match="contains a study with another ratings"):
+        carry_out(write_table(table, n=8), finished.folder, tiny_model)
+    table = finished.folder.parent / "rated.csv"
+    written = table.read_bytes()
+    write_table(table, n=8)
+    settings = {"corpus": finished.settings.corpus, "unseen": 0.9}
+    with pytest.raises(BadInput, match="The data of the study in .* has changed"):
+        carry_out(table, finished.folder, tiny_model, **settings)
+    table.write_bytes(written)
 
 
 def test_a_masked_model_is_read_in_both_ways_unless_one_is_asked_for(tmp_path: Path) -> None:
-    from transformers import BertConfig, BertTokenizerFast
+    folder = str(make_masked("bert", tmp_path / "bert"))
 
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]
-    tokenizer = BertTokenizerFast(vocab={word: place for place, word in enumerate(words)})
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
+    def read(policy: Policy) -> list[str]:
+        (model,) = name_models([folder], lambda spec, other: open_plain(spec, other or policy), policy)
+        return [reading.name for reading in list_readings(model)]
+
+    assert read(Policy()) == ["bert original", "bert word_l2r"]
+    assert read(Policy(pll="original")) == ["bert"]
+    (opened,) = name_models([open_plain(folder, None)], open_plain, Policy())
+    assert [reading.name for reading in list_readings(opened)] == ["bert"]
+
+
+def test_a_policy_that_no_model_uses_is_refused(
+    cli: Callable[..., Answer], tiny_model: Path, tmp_path: Path
+) -> None:
+    masked = make_masked("bert", tmp_path / "bert")
+    table = write_table(tmp_path / "rated.csv", n=4)
+    command = (
+        "acceptability",
+        table,
+        "-o",
+        tmp_path / "out",
+        "--policy",
+        "pll=original",
+        "--no-report",
+        "-q",
     )
-    folder = save_random(config, "AutoModelForMaskedLM", tokenizer, tmp_path / "bert")
-    both = [reading.name for reading in open_readings([str(folder)], Policy(), open_plain)]
-    assert both == ["bert original", "bert word_l2r"]
-    one = [reading.name for reading in open_readings([str(folder)], Policy(pll="original"), open_plain)]
-    assert one == ["bert"]
+    said = cli(*command, "-m", tiny_model)
+    assert said.code == 2
+    assert said.err == "'tiny-gpt2' is of the family causal, which does not use --policy pll; omit it.\n"
+    other = make_tiny_model(tmp_path / "tiny-other", seed=2)
+    said = cli(*command, "-m", tiny_model, "-m", other)
+    assert said.err == "None of the models uses --policy pll; omit it.\n"
+    said = cli(*command, "-m", tiny_model, "-m", masked)
+    assert said.code == 0, said.err
+    assert read_study(tmp_path / "out").facts["readings"] == ["tiny-gpt2", "bert"]
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_a_frame_is_rated_as_its_file_is(library: str, finished: Study, tiny_model: Path) -> None:
+    frame = pl.read_csv(finished.folder.parent / "rated.csv")
+    given = frame if library == "polars" else frame.to_pandas()
+    study = fe.acceptability(given, models=str(tiny_model), measures=["lp"], scale=(1, 5))
+    for name in ("ceilings", "settings", "ratings"):
+        assert study[name].equals(finished[name]), name
+    lp = finished["scores"].filter(model="tiny-gpt2", measure="lp")["value"]
+    assert study["scores"]["value"].to_list() == pytest.approx(lp.to_list(), abs=1e-4)
 
 
 def make_families(folder: Path) -> dict[str, Path]:
@@ -294,7 +321,7 @@ def test_every_family_of_models_is_in_one_table(cli: Callable[..., Answer], tmp_
         )
     assert said.code == 0, said.err
     told = json.loads(said.out)
-    rows = {row["model"]: row["family"] for row in told["models"]}
+    rows = {row["model"]: row["family"] for row in told["tables"]["models"]}
     assert rows == {
         "bert original": "masked",
         "bert word_l2r": "masked",
@@ -317,27 +344,19 @@ def test_every_family_of_models_is_in_one_table(cli: Callable[..., Answer], tmp_
 
 def test_without_counts_the_measures_that_need_them_are_left_out(tiny_model: Path, tmp_path: Path) -> None:
     table = write_table(tmp_path / "rated.csv")
-    study = study_acceptability(str(table), [str(tiny_model)], tmp_path / "out", open_one=open_plain)
-    assert set(study.correlations["measure"]) == {"lp", "mean_lp", "pen_lp"}
+    study = carry_out(table, tmp_path / "out", tiny_model)
+    assert set(study["correlations"]["measure"]) == {"lp", "mean_lp", "pen_lp"}
     assert any("no unigram counts for tiny-gpt2" in note for note in study.notes)
     with pytest.raises(NotPossible, match="'slor' needs unigram counts"):
-        study_acceptability(
-            str(table), [str(tiny_model)], tmp_path / "slor", open_one=open_plain, measures=["slor"]
-        )
+        carry_out(table, tmp_path / "slor", tiny_model, measures=["slor"])
 
 
 def test_counts_of_another_tokenizer_are_left_out_and_said(tiny_model: Path, tmp_path: Path) -> None:
     (tmp_path / "counts.tsv").write_text("▁strange\t5\n▁words\t3\n", encoding="utf-8")
     table = write_table(tmp_path / "rated.csv")
-    study = study_acceptability(
-        str(table),
-        [str(tiny_model)],
-        tmp_path / "out",
-        open_one=open_plain,
-        unigram=[str(tmp_path / "counts.tsv")],
-    )
+    study = carry_out(table, tmp_path / "out", tiny_model, unigram=[str(tmp_path / "counts.tsv")])
     assert any("counted with another tokenizer" in note for note in study.notes)
-    assert "slor" not in study.correlations["measure"]
+    assert "slor" not in study["correlations"]["measure"]
 
 
 def test_counts_are_named_by_model_or_for_all(tmp_path: Path) -> None:
@@ -347,8 +366,8 @@ def test_counts_are_named_by_model_or_for_all(tmp_path: Path) -> None:
         CountSource.parse(["a.tsv", "b.tsv"], corpus=None, folder=tmp_path, unseen=0.05)
 
 
-def test_the_manifest_says_where_counts_are_from(finished: Finished, corpus: Path) -> None:
-    _, folder = finished
+def test_the_manifest_says_where_counts_are_from(finished: Study, corpus: Path) -> None:
+    folder = finished.folder
     manifest = json.loads((folder / "models" / "tiny-gpt2" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["options"]["unigram"] == str(corpus)
     assert manifest["options"]["unigram_digest"]
@@ -410,11 +429,11 @@ def test_the_command_prints_the_table_and_its_findings(
     said = cli(*command)
     assert said.code == 0, said.err
     assert "UB1" in said.out
-    assert "correlations with the ratings without a context (H0)" in said.out
+    assert "has the highest correlation with the ratings without a context (H0)" in said.out
     assert "makes no detectable difference to the correlation" in said.out
     assert not re.search(r"H0 is|predicted best|most strongly|helps|harms", said.out)
     told = json.loads(cli(*command, "--json").out)
-    assert len(told["correlations"]) == 3 * 3 * 3
+    assert len(told["tables"]["correlations"]) == 3 * 3 * 3
     assert told["report"].endswith("report.html")
     refused = cli("acceptability", tmp_path / "none.csv", "-m", tiny_model)
     assert refused.code == 2
@@ -435,7 +454,7 @@ def test_correlations_of_smollm2_equal_plain_forward_passes(
     from transformers import AutoTokenizer
 
     folder = published("lau2020/human-ratings")
-    study = study_acceptability("lau2020", ["smollm2"], tmp_path / "out", open_one=open_plain, sample=5)
+    study = carry_out("lau2020", tmp_path / "out", "smollm2", sample=5)
     tokenizer = AutoTokenizer.from_pretrained(default_weights.config._name_or_path)
     begin_id = tokenizer.convert_tokens_to_ids("<|endoftext|>")
     source = pl.concat(
@@ -444,7 +463,7 @@ def test_correlations_of_smollm2_equal_plain_forward_passes(
         )
         for name in ("none", "real")
     )
-    wanted = {item.rpartition("/")[2] for item in study.ratings.sentences["item"]}
+    wanted = {item.rpartition("/")[2] for item in study["sentences"]["item"]}
     means = pl.col("mean-ratings").cast(pl.Float64)
     rating = dict(source.filter(setting="none").select("ID", means).iter_rows())
     for setting in ("none", "real"):
@@ -465,7 +484,7 @@ def test_correlations_of_smollm2_equal_plain_forward_passes(
             values["pen_lp"].append(lp / ((5 + len(own)) / 6) ** 0.8)
             target.append(rating[row["ID"]])
         for measure, own_values in values.items():
-            ours = study.correlations.filter(setting="none", context=setting, measure=measure)["r"].item()
+            ours = study["correlations"].filter(setting="none", context=setting, measure=measure)["r"].item()
             assert ours == pytest.approx(np.corrcoef(own_values, target)[0, 1], abs=5e-4)
 
 
@@ -475,11 +494,11 @@ def test_counts_are_those_of_the_corpus_that_is_given_and_a_damaged_table_is_cou
     one, two = tmp_path / "one.txt", tmp_path / "two.txt"
     one.write_text("the cats annoy tim\n")
     two.write_text("no dog has ever barked here\n" * 3)
-    (reading,) = open_readings([str(tiny_model)], Policy(), open_plain)
+    lm = open_plain(str(tiny_model), None)
 
     def count(corpus: Path) -> dict[str, int]:
         source = CountSource(folder=tmp_path / "counts", tables={}, corpus=corpus)
-        counts, origin, _ = source.find(reading, [])
+        counts, origin, _ = source.find(lm, "tiny", [])
         assert counts is not None
         assert origin == str(corpus)
         return counts.counts
@@ -505,10 +524,10 @@ def test_the_corpus_is_hashed_once_for_all_models(
         hashed.append(path)
         return hash_file(path)
 
-    monkeypatch.setattr("felicity.studies.acceptability.scoring.hash_file", hash_and_note)
+    monkeypatch.setattr("felicity.studies.acceptability.unigram_counts.hash_file", hash_and_note)
     monkeypatch.setattr("felicity.core.watched.RESOLUTION_SECONDS", -1.0)  # as if it had been there for long
-    for reading in open_readings([str(tiny_model), str(other)], Policy(), open_plain):
-        source.find(reading, [])
+    for folder in (tiny_model, other):
+        source.find(open_plain(str(folder), None), folder.name, [])
     assert hashed.count(corpus) == 1
 
 
@@ -516,9 +535,9 @@ def test_a_bound_that_no_trial_has_is_left_out_and_said(tiny_model: Path, tmp_pa
     table = tmp_path / "rated.csv"
     rows = [f's{k},The cat {k}.,{k},"2,2"' for k in range(6)]
     table.write_text("item,text,rating,ratings\n" + "\n".join(rows) + "\n")
-    study = study_acceptability(str(table), [str(tiny_model)], tmp_path / "out", open_one=open_plain)
+    study = carry_out(table, tmp_path / "out", tiny_model)
     assert any("UB1" in note and "rated alike" in note for note in study.notes)
-    assert not study.ceilings["r"].is_nan().any()
+    assert not study["ceilings"]["r"].is_nan().any()
 
 
 def test_an_exported_design_of_items_and_conditions_is_correlated_by_stimulus(
@@ -536,7 +555,7 @@ def test_an_exported_design_of_items_and_conditions_is_correlated_by_stimulus(
     assert cli("rate", "simulate", tmp_path / "study", "-o", tmp_path / "export").code == 0
     said = cli("acceptability", tmp_path / "export", "-m", tiny_model, "-o", tmp_path / "out", "--json")
     assert said.code == 0, said.err
-    found = json.loads(said.out)
+    found = json.loads(said.out)["tables"]
     assert {row["n"] for row in found["correlations"]} == {8}
     assert all("(1 | item) + (1 | stimulus)" in row["formula"] for row in found["ordinal"])
     names = ["stimulus", "item", "condition"]

@@ -10,9 +10,12 @@ import pytest
 
 from felicity.core.errors import BadInput
 from felicity.data.catalogue import read_dataset
+from felicity.engines.ngram.training import train_ngram
 from felicity.engines.token_counter import has_weights, open_counter
-from felicity.studies.bias.analysis import count_nontrivial, draw_curves, measure_lengths, split_suites
-from felicity.studies.bias.study import study_bias, write_bias
+from felicity.studies import study_function
+from felicity.studies.bias.lengths import measure_lengths
+from felicity.studies.bias.splits import count_nontrivial, draw_curves, split_suites
+from tests.engines.corpora import agreeing_lines
 
 Published = Callable[[str], Path]
 PAIRS = "suite,good,bad\ns1,The cats annoy Tim.,The cats annoys Tim.\ns1,He left.,Him left.\n"
@@ -112,18 +115,46 @@ def test_a_model_with_weights_is_scored_and_one_without_only_splits(tiny_model: 
     shutil.copy(tiny_model / "tokenizer.json", bare)
     assert has_weights(str(tiny_model))
     assert not has_weights(str(bare))
-    study = study_bias(str(path), [str(tiny_model), str(bare)], tmp_path / "out", measures=["lp", "mean_lp"])
-    assert list(study.models.values()) == ["scored", "tokenizer only"]
-    per_model = study.splits.filter(suite="all")
+    study = study_function("bias")(
+        path, models=[str(tiny_model), str(bare)], out=tmp_path / "out", measures=["lp", "mean_lp"]
+    )
+    assert study.facts["scored"] == ["tiny-gpt2"]
+    assert study.notes == ["bare: tokenizer only, so there are splits but no accuracies."]
+    per_model = study["splits"].filter(suite="all")
     bare_counts = per_model.filter(model="bare")["n"].to_list()
     assert per_model.filter(model="tiny-gpt2", measure="lp")["n"].to_list() == bare_counts
-    assert set(study.curves["measure"]) == {"lp", "mean_lp"}
-    assert study.curves.filter(measure="lp")["n"].sum() == 4
-    written = write_bias(study, tmp_path / "out")
-    assert [p.name for p in written] == ["splits.csv", "curves.csv", "report.html"]
-    page = written[-1].read_text(encoding="utf-8")
+    assert set(study["curves"]["measure"]) == {"lp", "mean_lp"}
+    assert study["curves"].filter(measure="lp")["n"].sum() == 4
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "tiny-gpt2" in page
     assert "N/A" in page or bare_counts.count(0) == 0
+
+
+def test_slopes_are_fitted_compared_and_answer_the_question(tmp_path: Path) -> None:
+    # Sentences of a model's own kind, some cut short: LP prefers the shorter of two.
+    lines = agreeing_lines(3, 400)
+    (tmp_path / "corpus.txt").write_text("\n".join(agreeing_lines(1, 300)))
+    train_ngram(tmp_path / "corpus.txt", tmp_path / "two.arpa", order=2)
+    pairs = [
+        (f"s{place % 5}", " ".join(good.split()[: 4 + place % 4]), " ".join(bad.split()[: 7 - place % 3]))
+        for place, (good, bad) in enumerate(zip(lines[:200], lines[200:], strict=True))
+    ]
+    table = pl.DataFrame(pairs, schema=["suite", "good", "bad"], orient="row")
+    study = study_function("bias")(
+        table, models=[str(tmp_path / "two.arpa")], out=tmp_path / "out", measures=["lp", "mean_lp"]
+    )
+    slopes = study["slopes"]
+    assert slopes.select("model", "set", "measure").rows() == [
+        ("two", "biased", "lp"),
+        ("two", "biased", "mean_lp"),
+    ]
+    assert slopes["slope"][0] < 0
+    assert slopes["p"][0] < 0.05
+    test = study["slope_tests"].row(0, named=True)
+    assert test["difference"] == pytest.approx(slopes["slope"][0] - slopes["slope"][1])
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Yes, for lp" in page
+    assert "Slopes compared" in page
 
 
 def test_what_is_not_pairs_is_refused(tmp_path: Path) -> None:

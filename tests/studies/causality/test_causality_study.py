@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from felicity.core.policy import Policy
-from felicity.humans import build_lists, read_study
+from felicity.humans import build_lists, read_rating_study
 from felicity.run import Model, open_model, read_record, write_record
 from felicity.studies.causality import read_causality, read_stimuli_set
 from tests.conftest import Answer, make_tiny_model
@@ -93,11 +93,11 @@ def test_a_sample_becomes_a_study_and_its_ratings_are_analysed(
     said = cli("causality", "sample", finished, "-o", study, *options)
     assert said.code == 0, said.err
     assert json.loads(said.out)["balance"]["n"] == 8
-    assert [len(one.rows) for one in build_lists(read_study(study))] == [4, 4]
+    assert [len(one.rows) for one in build_lists(read_rating_study(study))] == [4, 4]
     rng = np.random.default_rng(1)
     rows = [
         {"rater": rater, "item": stimulus.item, "rating": int(rng.integers(1, 6)), "role": "target"}
-        for stimulus in read_study(study).stimuli
+        for stimulus in read_rating_study(study).stimuli
         for rater in "abc"
     ]
     pl.DataFrame(rows).write_csv(tmp_path / "ratings.csv")
@@ -262,7 +262,7 @@ def test_a_damaged_study_is_refused_and_running_it_again_heals_it(
     continuations = finished / "models" / "tiny-gpt2" / "continuations.parquet"
     whole = spoil(continuations)
     assert cli(*reads[1]).code == 2
-    assert "was changed" not in cli(*reads[1], "--anyway").err
+    assert "was changed" not in cli(*reads[1], "--force").err
     design = tmp_path / "own.toml"
     again = cli("causality", "run", design, "-m", small_model, "-o", finished, "--tokens", 44, "--quiet")
     assert again.code == 0, again.err

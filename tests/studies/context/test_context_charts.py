@@ -15,14 +15,14 @@ from felicity.report.charts.canvas import (
     draw_inline,
     draw_svg,
 )
-from felicity.report.charts.lines import Step, chart_bands
+from felicity.report.charts.lines import SeriesPoint, chart_bands
 from felicity.report.charts.matrix import SHADES, Cell, chart_matrix, shade
 from felicity.report.charts.panels import Axis, Grid, legend_height, place_legend, round_step
 from felicity.report.charts.scatter import Dot, LabelledPoint, chart_scatter, fit_line, place_names
 
 CANVASES = pytest.mark.parametrize("canvas", [WIDE, NARROW])
 STEPS = [
-    Step(panel, series, x, y * x, y * x - 2, y * x + 2)
+    SeriesPoint(panel, series, x, y * x, y * x - 2, y * x + 2)
     for panel in ("binding", "ellipsis")
     for series, y in (("matched", 0.1), ("unrelated", -0.02))
     for x in (0, 100, 200)
@@ -55,7 +55,7 @@ def test_bands_have_every_panel_series_and_axis(canvas: Canvas) -> None:
 
 def test_a_band_reaches_from_low_to_high() -> None:
     # One panel, y from -2 to 22 on ticks of 5: the axis runs from -5 to 25 over 330 pixels.
-    steps = [Step("", "a", x, y, y - 2, y + 2) for x, y in ((0, 0.0), (100, 20.0))]
+    steps = [SeriesPoint("", "a", x, y, y - 2, y + 2) for x, y in ((0, 0.0), (100, 20.0))]
     spec = chart_bands(steps, canvas=WIDE, x_title="x", y_title="y")
     area = next(layer for layer in spec["layer"] if layer["mark"]["type"] == "area")
     rows = spec["datasets"][area["data"]["name"]] if "name" in area["data"] else area["data"]["values"]
@@ -64,7 +64,7 @@ def test_a_band_reaches_from_low_to_high() -> None:
 
 
 def test_a_series_without_intervals_has_a_line_and_no_band() -> None:
-    steps = [Step("", "a", x, float(x)) for x in (0, 1)]
+    steps = [SeriesPoint("", "a", x, float(x)) for x in (0, 1)]
     kinds = [
         layer["mark"]["type"] for layer in chart_bands(steps, canvas=WIDE, x_title="", y_title="")["layer"]
     ]
@@ -73,7 +73,9 @@ def test_a_series_without_intervals_has_a_line_and_no_band() -> None:
 
 
 def test_one_length_only_can_be_drawn() -> None:
-    assert "900" in texts(chart_bands([Step("", "a", 900, 1.0)], canvas=NARROW, x_title="x", y_title="y"))
+    assert "900" in texts(
+        chart_bands([SeriesPoint("", "a", 900, 1.0)], canvas=NARROW, x_title="x", y_title="y")
+    )
 
 
 def test_the_title_of_a_slide_stands_within_the_sheet_whatever_rises_above_the_plot() -> None:

@@ -66,7 +66,7 @@ def test_what_a_study_has_not_is_not_on_the_page(bare: ContextPage) -> None:
     page = render_context_page(bare)
     for name in ("regression", "matrices", "regions", "gains", "phenomena", "perturbations"):
         assert f'id="{name}"' not in page
-    assert "To be known" not in page
+    assert "Notes" not in page
 
 
 def test_the_only_model_is_not_named_in_every_row(bare: ContextPage, study: ContextPage) -> None:

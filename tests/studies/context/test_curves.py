@@ -166,8 +166,12 @@ def test_the_draws_of_an_item_are_answers_of_one_item() -> None:
 def test_margins_have_students_interval_over_items() -> None:
     values = [-3.0, -1.0, -2.0, -6.0]
     rows = [judge(f"s/{i}", 1.0) for i in range(4)]
-    rows += [judge(f"s/{i}", 1.0, MATCHED, 10, ppl_margin=value) for i, value in enumerate(values)]
+    for i, value in enumerate(values):
+        # Two draws around the item's value: the interval is that of four items, not of eight answers.
+        for draw, shift in enumerate((-0.5, 0.5)):
+            rows.append(judge(f"s/{i}", 1.0, MATCHED, 10, draw=draw, ppl_margin=value + shift))
     found = row(draw_curves(table(rows)), level="suite", kind=MATCHED)
+    assert found["ppl_margin"] == pytest.approx(np.mean(values))
     expected = t.interval(0.95, 3, loc=np.mean(values), scale=sem(values))
     assert (found["ppl_low"], found["ppl_high"]) == pytest.approx(expected)
     assert row(draw_curves(table(rows)), level="suite", kind="none")["ppl_margin"] is None

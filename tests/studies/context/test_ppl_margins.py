@@ -5,8 +5,8 @@ import math
 import polars as pl
 
 from felicity.core.contrasts import PAIR
+from felicity.explore.layout import run_margin
 from felicity.studies.context.scoring import find_ppl_margins
-from felicity.studies.explore.layout import run_margin
 
 
 def test_two_infinite_perplexities_are_level() -> None:

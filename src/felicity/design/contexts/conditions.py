@@ -4,34 +4,45 @@ For pairs, the contrast says so. Suites with formulas do not; for the 23 SyntaxG
 Sinha et al. 2023 a table does, and users can provide a table of the same form for others.
 """
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import polars as pl
+from pydantic import ConfigDict, Field
 
 from felicity.core.contrasts import PAIR, Contrast
+from felicity.core.documents import read_document
 from felicity.core.errors import BadInput
-from felicity.core.files import read_text
 from felicity.core.schemas import TEXT, Schema
 
 SIDES: Schema = {"suite": TEXT, "condition": TEXT, "acceptable": pl.Boolean()}
 UNKNOWN = "no table says which of its conditions are acceptable"
+Names = Annotated[tuple[str, ...], Field(min_length=1)]
 BOTH_SIDES = "a condition is the better one in one contrast and the worse one in another"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class SuiteSides:
     """The acceptable and unacceptable conditions of some suites; the note explains a debatable choice."""
 
-    names: tuple[str, ...]
-    acceptable: tuple[str, ...]
-    unacceptable: tuple[str, ...]
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    names: Names
+    acceptable: Names
+    unacceptable: Names
     note: str = ""
+
+
+@dataclass(frozen=True)
+class SidesFile:
+    """A file of such tables, `[[suites]]`."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    suites: tuple[SuiteSides, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +64,7 @@ class Sides:
 
 
 def find_sides(
-    items: pl.DataFrame, *, contrasts: Sequence[Contrast] = (), rules: Sequence[Rule] = ()
+    items: pl.DataFrame, *, contrasts: Sequence[Contrast] = (), rules: Sequence[SuiteSides] = ()
 ) -> Sides:
     """The acceptable and unacceptable conditions of every suite of `items`.
 
@@ -67,18 +78,18 @@ def find_sides(
     noted: dict[str, list[str]] = {}
     about = items.group_by("suite").agg(pl.col("condition", "phenomenon").unique()).sort("suite")
     for suite, conditions, phenomena in about.iter_rows():
-        known = set(conditions)
-        found = _from_user_rules(suite, known, rules) or _by_contrast(known, set(phenomena), contrasts)
-        found = found or _built_in(suite, known)
-        if found is None:
+        names = set(conditions)
+        sides = _from_user_rules(suite, names, rules) or _by_contrast(names, set(phenomena), contrasts)
+        sides = sides or _built_in(suite, names)
+        if sides is None:
             left_out[suite] = UNKNOWN
-        elif set(found.acceptable) & set(found.unacceptable):
+        elif set(sides.acceptable) & set(sides.unacceptable):
             left_out[suite] = BOTH_SIDES
         else:
-            rows += [(suite, condition, True) for condition in found.acceptable]
-            rows += [(suite, condition, False) for condition in found.unacceptable]
-            if found.note:
-                noted.setdefault(found.note, []).append(suite)
+            rows += [(suite, condition, True) for condition in sides.acceptable]
+            rows += [(suite, condition, False) for condition in sides.unacceptable]
+            if sides.note:
+                noted.setdefault(sides.note, []).append(suite)
     notes = [f"In {_listed(suites)} {note}." for note, suites in noted.items()]
     return Sides(
         table=pl.DataFrame(rows, schema=SIDES, orient="row"),
@@ -87,72 +98,56 @@ def find_sides(
     )
 
 
-def read_rules(path: Path) -> tuple[Rule, ...]:
+def read_rules(path: Path) -> tuple[SuiteSides, ...]:
     """The rules in a TOML file: tables `[[suites]]` with names, acceptable, unacceptable, note.
 
-    Raises BadInput naming the error.
+    Raises BadInput naming the line.
     """
-    try:
-        return _parse(read_text(path), str(path))
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path} is not a TOML file: {error}.") from error
+    document = read_document(path)
+    rules = document.build(SidesFile).suites
+    if not rules:
+        raise BadInput(
+            f"{path} has no [[suites]]; write one for each set of suites with the same conditions."
+        )
+    for number, rule in enumerate(rules):
+        for name in rule.acceptable:
+            if name in rule.unacceptable:
+                document.fail(("suites", number), f"has '{name}' on both sides; keep it on one")
+    return rules
 
 
 @cache
-def _table() -> tuple[Rule, ...]:
-    name = "conditions.toml"
-    return _parse(files(__package__).joinpath(name).read_text(encoding="utf-8"), name)
+def _table() -> tuple[SuiteSides, ...]:
+    return read_rules(Path(__file__).with_name("conditions.toml"))
 
 
-def _parse(text: str, where: str) -> tuple[Rule, ...]:
-    entries = tomllib.loads(text).get("suites", [])
-    if not isinstance(entries, list) or not entries:
-        raise BadInput(
-            f"{where} has no [[suites]]; write one for each set of suites with the same conditions."
-        )
-    return tuple(_rule(entry, where) for entry in entries)
-
-
-def _rule(entry: Any, where: str) -> Rule:
-    lists = {}
-    for field in ("names", "acceptable", "unacceptable"):
-        values = entry.get(field) if isinstance(entry, dict) else None
-        if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
-            raise BadInput(f"{where}: '{field}' of a [[suites]] must be a non-empty list of names.")
-        lists[field] = tuple(values)
-    twice = set(lists["acceptable"]) & set(lists["unacceptable"])
-    if twice:
-        raise BadInput(f"{where}: '{min(twice)}' is on both sides; keep it on one.")
-    return Rule(note=str(entry.get("note", "")), **lists)
-
-
-def _from_user_rules(suite: str, known: set[str], rules: Sequence[Rule]) -> Rule | None:
+def _from_user_rules(suite: str, names: set[str], rules: Sequence[SuiteSides]) -> SuiteSides | None:
     for rule in rules:
         if suite in rule.names:
             for condition in (*rule.acceptable, *rule.unacceptable):
-                if condition not in known:
+                if condition not in names:
                     raise BadInput(
-                        f"Suite '{suite}' has no condition '{condition}'; it has {', '.join(sorted(known))}."
+                        f"Suite '{suite}' has no condition '{condition}'; it has {', '.join(sorted(names))}."
                     )
             return rule
     return None
 
 
-def _by_contrast(known: set[str], phenomena: set[str], contrasts: Sequence[Contrast]) -> Rule | None:
+def _by_contrast(names: set[str], phenomena: set[str], contrasts: Sequence[Contrast]) -> SuiteSides | None:
     meant = [one for one in contrasts or (PAIR,) if one.phenomenon is None or one.phenomenon in phenomena]
-    meant = [one for one in meant if {one.better, *one.worse} <= known]
+    meant = [one for one in meant if {one.better, *one.worse} <= names]
     if not meant:
         return None
-    return Rule(
+    return SuiteSides(
         names=(),
         acceptable=tuple(sorted({one.better for one in meant})),
         unacceptable=tuple(sorted({condition for one in meant for condition in one.worse})),
     )
 
 
-def _built_in(suite: str, known: set[str]) -> Rule | None:
+def _built_in(suite: str, names: set[str]) -> SuiteSides | None:
     rules = [rule for rule in _table() if suite in rule.names]
-    return next((rule for rule in rules if {*rule.acceptable, *rule.unacceptable} <= known), None)
+    return next((rule for rule in rules if {*rule.acceptable, *rule.unacceptable} <= names), None)
 
 
 def _describe_left_out(left_out: dict[str, str]) -> list[str]:

@@ -15,14 +15,14 @@ from felicity.core.errors import BadInput, UnknownName
 from felicity.core.ids import fingerprint
 from felicity.core.schemas import TEXT, Schema, conform, empty_table
 from felicity.core.sweep import FROM_KINDS, KINDS, SWEEP_CONTEXTS, UNPERTURBED
-from felicity.design.contexts.growth import Count, Drawn, Grown, Growth, TokenCounter, grow
+from felicity.design.contexts.growth import ContextSentence, Count, Grown, Growth, TokenCounter, grow
 from felicity.design.contexts.plan import ContextPlan, assign_groups, make_rng
 from felicity.design.contexts.sentence_pools import (
     SentencePools,
     SentenceView,
     close_sentence,
     index_pool,
-    sentence_key,
+    sentence_identity,
 )
 
 # A length that `series` of the `of` series could not reach; `reached` is the length of the shortest of them.
@@ -174,7 +174,7 @@ def _list_groups(items: pl.DataFrame, plan: ContextPlan) -> list[Group]:
     grouped = items.join(assign_groups(items, plan), on=["suite", "item"])
     about = grouped.group_by("suite", "group").agg("item", "text").sort("suite", "group")
     return [
-        Group(suite, name, frozenset(names), frozenset(map(sentence_key, texts)))
+        Group(suite, name, frozenset(names), frozenset(map(sentence_identity, texts)))
         for suite, name, names, texts in about.iter_rows()
     ]
 
@@ -188,12 +188,12 @@ def _list_series(group: Group, plan: ContextPlan) -> Iterator[Series]:
 
 def _draw(
     group: Group, series: Series, stock: SentencePools, plan: ContextPlan, perturb: Perturb | None
-) -> Iterator[Drawn]:
+) -> Iterator[ContextSentence]:
     """Sentences for a series, one after another, until none are left."""
     shelf = _choose_sentences(series, stock)
-    own = (plan.seed, series.suite, series.group, series.kind, series.source, series.draw)
-    rng = make_rng(*own)
-    changing = make_rng(*own, plan.perturb)
+    seed_key = (plan.seed, series.suite, series.group, series.kind, series.source, series.draw)
+    rng = make_rng(*seed_key)
+    changing = make_rng(*seed_key, plan.perturb)
     seen = set(group.keys)
     for place in shuffle(len(shelf), rng):
         taken = shelf[place]
@@ -203,11 +203,11 @@ def _draw(
         sentence = taken.sentence
         if perturb is not None:
             sentence = perturb(sentence, changing)
-            key = sentence_key(sentence)
+            key = sentence_identity(sentence)
             if key != taken.key and key in seen:
                 continue
             seen.add(key)
-        yield Drawn(close_sentence(sentence), taken.origin)
+        yield ContextSentence(close_sentence(sentence), taken.origin)
 
 
 def _choose_sentences(series: Series, stock: SentencePools) -> SentenceView:

@@ -35,15 +35,15 @@ class TokenCounter:
 
     def learn(self, sentences: Iterable[str], *, first: bool) -> None:
         """Count new sentences: alone (`first`), or after another sentence."""
-        known = self._first if first else self._added
-        new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in known]
+        counted = self._first if first else self._added
+        new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in counted]
         if first or not new:
-            known.update(zip(new, self.count(new), strict=True))
+            counted.update(zip(new, self.count(new), strict=True))
             return
         if self._lead is None:
             self._lead = self.count([LEAD])[0]
         counts = self.count([f"{LEAD} {sentence}" for sentence in new])
-        known.update((one, count - self._lead) for one, count in zip(new, counts, strict=True))
+        counted.update((one, count - self._lead) for one, count in zip(new, counts, strict=True))
 
     def first(self, sentence: str) -> int:
         """The count of a known sentence at the beginning."""
@@ -88,7 +88,7 @@ def find_true_prefixes(
 ) -> list[list[Prefix]]:
     """For each text the fewest sentences that reach each length, by true counts; none if it cannot."""
     counts: dict[tuple[int, int], int] = {}
-    found: dict[tuple[int, int], Prefix] = {}
+    prefix_of: dict[tuple[int, int], Prefix] = {}
     walks: dict[tuple[int, int], int] = {}
     for place, (text, prefixes) in enumerate(zip(texts, placed, strict=True)):
         near = {prefix.length: prefix.sentences for prefix in prefixes}
@@ -101,17 +101,17 @@ def find_true_prefixes(
         for (place, length), sentences in walks.items():
             count = counts[place, sentences]
             if unit == "sentences":
-                found[place, length] = Prefix(length, sentences, count)
+                prefix_of[place, length] = Prefix(length, sentences, count)
             elif count < length:
                 if sentences < len(texts[place].drawn) or texts[place].take(1):
                     onward[place, length] = sentences + 1
             elif sentences > 1 and counts[place, sentences - 1] >= length:
                 onward[place, length] = sentences - 1
             else:
-                found[place, length] = Prefix(length, sentences, count)
+                prefix_of[place, length] = Prefix(length, sentences, count)
         walks = onward
     return [
-        [found[place, length] for length in lengths if (place, length) in found]
+        [prefix_of[place, length] for length in lengths if (place, length) in prefix_of]
         for place in range(len(texts))
     ]
 
@@ -131,7 +131,7 @@ def _count(
     counts.update(zip(new, counter.count([texts[place].text(number) for place, number in new]), strict=True))
 
 
-class Drawn(NamedTuple):
+class ContextSentence(NamedTuple):
     """A sentence of a context, and the item it came from."""
 
     sentence: str
@@ -148,11 +148,11 @@ class Grown(NamedTuple):
 class Growth:
     """A series of contexts in progress: the sentences taken so far, and the source of further ones."""
 
-    def __init__(self, more: Iterator[Drawn]) -> None:
+    def __init__(self, more: Iterator[ContextSentence]) -> None:
         self._more = more
         self._text = ""
         self._ends: list[int] = []
-        self.drawn: list[Drawn] = []
+        self.drawn: list[ContextSentence] = []
         self.sums: list[int] = []
         self.exhausted = False
 

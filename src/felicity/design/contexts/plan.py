@@ -34,10 +34,10 @@ class ContextPlan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        known = KINDS | FROM_KINDS
+        kinds = KINDS | FROM_KINDS
         for kind in self.kinds:
-            if kind not in known:
-                raise UnknownName("kind of context", kind, known)
+            if kind not in kinds:
+                raise UnknownName("kind of context", kind, kinds)
         if self.unit not in UNITS:
             raise UnknownName("unit of length", self.unit, UNITS)
         rising = all(low < high for low, high in zip(self.lengths, self.lengths[1:], strict=False))

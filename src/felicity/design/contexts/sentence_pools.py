@@ -1,16 +1,15 @@
 """Sentences for contexts: from running text, and from items, pooled by suite and acceptability."""
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
 
+from felicity.core.documents import read_packaged_toml
 from felicity.core.errors import BadInput
 from felicity.core.files import read_text
 from felicity.core.schemas import TEXT, Schema, conform
@@ -31,6 +30,9 @@ INITIALS = re.compile(r"^(?:[^\W\d_]\.)*[^\W\d_]$")
 WRAPPED = 0.1
 # If more than this share of sentences end in a mark, the others are not sentences.
 ENDS = 0.5
+
+# Plain prose of this project, about everyday things.
+BUILT_IN_TEXT = Path(__file__).with_name("prose.txt")
 
 POOL: Schema = {"sentence": TEXT, "suite": TEXT, "origin": TEXT, "acceptable": pl.Boolean()}
 NOWHERE = range(0)
@@ -55,10 +57,10 @@ def join_sentences(sentences: Sequence[str]) -> str:
     return " ".join(map(close_sentence, sentences))
 
 
-def sentence_key(sentence: str) -> str:
+def sentence_identity(sentence: str) -> str:
     """The identity of a sentence: its words, whatever the space and marks at its end.
 
-    >>> sentence_key("The  author laughs") == sentence_key("The author laughs .")
+    >>> sentence_identity("The  author laughs") == sentence_identity("The author laughs .")
     True
     """
     return " ".join(sentence.split()).rstrip(AT_THE_END)
@@ -151,8 +153,8 @@ def _is_end(before: str, match: re.Match[str]) -> bool:
 
 @cache
 def _words() -> Words:
-    text = files(__package__).joinpath("sentence_words.toml").read_text(encoding="utf-8")
-    return Words(**{name: frozenset(listed.split()) for name, listed in tomllib.loads(text).items()})
+    lists = read_packaged_toml("felicity.design.contexts", "sentence_words.toml")
+    return Words(**{name: frozenset(listed.split()) for name, listed in lists.items()})
 
 
 def _goes_on(after: str) -> bool:
@@ -170,7 +172,7 @@ def build_pool(items: pl.DataFrame, sides: pl.DataFrame) -> pl.DataFrame:
     """
     joined = items.join(sides, on=["suite", "condition"], how="inner")
     keyed = joined.with_columns(
-        pl.Series("key", [sentence_key(text) for text in joined["text"]], dtype=pl.String),
+        pl.Series("key", [sentence_identity(text) for text in joined["text"]], dtype=pl.String),
         pl.col("text").alias("sentence"),
         pl.col("item").alias("origin"),
     )
@@ -233,11 +235,11 @@ def index_pool(pool: pl.DataFrame, unrelated: Sequence[str]) -> SentencePools:
     ordered = pool.select(list(POOL)).sort("suite", "acceptable", "origin", "sentence")
     for sentence, suite, origin, acceptable in ordered.iter_rows():
         row = rows[acceptable]
-        row.append(PooledSentence(sentence, origin, sentence_key(sentence)))
+        row.append(PooledSentence(sentence, origin, sentence_identity(sentence)))
         begun = places.get((acceptable, suite), range(len(row) - 1, len(row)))
         places[acceptable, suite] = range(begun.start, len(row))
     lines = [
-        PooledSentence(sentence, f"sentence {number}", sentence_key(sentence))
+        PooledSentence(sentence, f"sentence {number}", sentence_identity(sentence))
         for number, sentence in enumerate(unrelated, start=1)
     ]
     return SentencePools(rows, places, SentenceView(lines, range(len(lines))))

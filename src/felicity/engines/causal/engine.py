@@ -47,8 +47,8 @@ from felicity.engines.runtime import (
     load_tokenizer,
     load_weights,
     refuse_long_prompts,
+    refuse_long_sequences,
     refuse_nonfinite,
-    refuse_overlong,
     score_batch,
     score_sequences,
     split_chunks,
@@ -144,10 +144,10 @@ class CausalEngine:
             "dtype": self._compute.dtype,
             "versions": versions("torch", "transformers", "felicity"),
         }
-        known = recall_check(self._load, key)
-        if known is not None:
-            return known
-        found = check_tree(
+        recalled = recall_check(self._load, key)
+        if recalled is not None:
+            return recalled
+        check = check_tree(
             self.model,
             self.encoder.tokenizer,
             window=self.encoder.window,
@@ -155,14 +155,14 @@ class CausalEngine:
             key=key,
             load_own=partial(self._load, True) if self._llama else None,
         )
-        if found.tree and isinstance(found.tree.model, Llama):
+        if check.tree and isinstance(check.tree.model, Llama):
             # One copy of the weights is enough until something other than scores is requested.
             del self.model
-        return found
+        return check
 
-    def _load(self, own: bool) -> Any:
+    def _load(self, native: bool) -> Any:
         """The model as transformers computes it, or as felicity does."""
-        if not own:
+        if not native:
             return self.model
         if self._llama is None:
             raise ValueError("this model needs transformers")
@@ -254,7 +254,7 @@ class CausalEngine:
         scorer = TokenScorer(extras, begins)
         for chunk in split_chunks(prompts, join=self.encoder.policy.join):
             encoded = self.encoder.encode(chunk)
-            refuse_overlong(self._count(encoded), window=self.encoder.window, name=self._source.name)
+            refuse_long_sequences(self._count(encoded), window=self.encoder.window, name=self._source.name)
             finished = np.array([request in done for request in encoded.request], dtype=bool)
             if finished.all():
                 continue
@@ -320,10 +320,10 @@ class CausalEngine:
         return self._description.model_type in BATCH_DEPENDENT
 
     def _count(self, encoded: Encoded) -> pl.DataFrame:
-        n_own = encoded.count(encoded.own)
+        n_own = encoded.count(encoded.of_text)
         unknown = self.encoder.tokenizer.unk_token_id
         # Byte-level tokenizers name an unknown token that they never produce.
-        is_unknown = encoded.own & (encoded.ids == (-1 if unknown is None else unknown))
+        is_unknown = encoded.of_text & (encoded.ids == (-1 if unknown is None else unknown))
         if self.encoder.policy.eos != "none":
             is_unknown[encoded.bounds[1:] - 1] = False
         columns = {

@@ -16,10 +16,10 @@ from felicity.core.errors import BadInput, NotPossible
 from felicity.core.schemas import PROMPTS
 from felicity.engines.runtime import (
     LOGITS,
-    Frame,
+    ClozeFrame,
     PositionSelector,
     build_candidates,
-    normalize,
+    normalize_logits,
     pair_candidates,
     parse_frame,
     plan_rows,
@@ -68,11 +68,11 @@ def score_next(
     )
     scored = pl.concat(list(engine.score(prompts)))
     rows = {row["request"]: row for row in scored.iter_rows(named=True)}
-    found = [_score_word(rows[key], parsed[i], words[i], unknown) for i, key in enumerate(names)]
-    return build_candidates(parsed, words, [tokens for tokens, _ in found], [value for _, value in found])
+    scores = [_score_word(rows[key], parsed[i], words[i], unknown) for i, key in enumerate(names)]
+    return build_candidates(parsed, words, [tokens for tokens, _ in scores], [value for _, value in scores])
 
 
-def parse_left_frame(text: str, *, name: str) -> Frame:
+def parse_left_frame(text: str, *, name: str) -> ClozeFrame:
     """A frame whose blank is its last word.
 
     Raises NotPossible if words follow the blank.
@@ -131,10 +131,12 @@ def _predict_next(model: Any, selector: PositionSelector, rows: list[np.ndarray]
         logits = selector.logits_at(
             lambda: model(**inputs).logits, torch.arange(len(rows), device=device), last
         )
-    return normalize(logits)
+    return normalize_logits(logits)
 
 
-def _score_word(row: dict[str, Any], frame: Frame, word: str, unknown: str | None) -> tuple[list[str], float]:
+def _score_word(
+    row: dict[str, Any], frame: ClozeFrame, word: str, unknown: str | None
+) -> tuple[list[str], float]:
     """The word's tokens in the scored text and their sum."""
     # As for `fill`, the space before a word counts as the word's.
     first = len(frame.before.rstrip())

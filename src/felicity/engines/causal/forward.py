@@ -158,7 +158,7 @@ class TreeModel:
             attention_mask=self._masks(trie, nodes, keys),
             past_key_values=cache,
             use_cache=cache is not None,
-            **({"known": self.beginnings.find(nodes)} if half and self.beginnings else {}),
+            **({"beginnings": self.beginnings.find(nodes)} if half and self.beginnings else {}),
         )
         if not half:
             return Prediction(logits)
@@ -205,8 +205,8 @@ class Beginnings:
             seen = torch.from_numpy(build_attention_pattern(trie, nodes[None], nodes[None]))
             mask = torch.zeros(seen.shape).masked_fill_(~seen, torch.finfo(torch.float32).min)[:, None]
             ids, positions = (torch.from_numpy(part[nodes]) for part in (trie.token, trie.depth))
-            found = model.compute_exactly(ids, positions, mask)
-            states.append(found[:, torch.from_numpy(np.searchsorted(nodes, block))])
+            outputs = model.compute_exactly(ids, positions, mask)
+            states.append(outputs[:, torch.from_numpy(np.searchsorted(nodes, block))])
         return cls(first, torch.cat(states, dim=1))
 
     def find(self, nodes: np.ndarray) -> tuple[Any, Any]:
@@ -267,7 +267,7 @@ def score_trie(
         if all(finished[sequences].all() for sequences in inside):
             continue
         for sequences in filter(len, _score_unit(model, trie, encoded, unit, inside, value, scorer)):
-            yield sequences, value[trie.place[encoded.places(sequences, encoded.wanted)]]
+            yield sequences, value[trie.node_of[encoded.places(sequences, encoded.wanted)]]
 
 
 def _score_unit(
@@ -280,7 +280,7 @@ def _score_unit(
     scorer: TokenScorer,
 ) -> Iterator[np.ndarray]:
     """Fill in the values of the sequences that end in this unit; yield the finished sequences."""
-    targets = [np.unique(trie.place[encoded.places(sequences, encoded.wanted)]) for sequences in inside]
+    targets = [np.unique(trie.node_of[encoded.places(sequences, encoded.wanted)]) for sequences in inside]
     if len(unit) == 1 and unit[0].passes > 1:
         yield from _score_long_span(model, trie, unit[0], targets[0], inside[0], value, scorer)
         return

@@ -99,7 +99,7 @@ def read_llama_config(folder: Path) -> Config | None:
 
 def _read_fields(given: Mapping[str, Any], folder: Path) -> Config | None:
     rope = given.get("rope_parameters") or {"rope_theta": given.get("rope_theta")}
-    known = (
+    supported = (
         given.get("architectures") == [ARCHITECTURE]
         and given.get("model_type") == MODEL_TYPE
         and all(given.get(name) in (None, value) for name, value in EXPECTED.items())
@@ -108,7 +108,7 @@ def _read_fields(given: Mapping[str, Any], folder: Path) -> Config | None:
         and rope.get("rope_type", "default") == "default"
         and (folder / FILE).is_file()
     )
-    if not known:
+    if not supported:
         return None
     heads = int(given["num_attention_heads"])
     return Config(
@@ -182,11 +182,11 @@ class Llama:
         select: Any,
         past_key_values: LayerCaches | None = None,
         use_cache: bool = False,
-        known: tuple[Any, Any] | None = None,
+        beginnings: tuple[Any, Any] | None = None,
     ) -> SimpleNamespace:
         """Logits at the selected positions of the flattened batch, one row each.
 
-        known: indices into the flattened batch, and the hidden states there after each layer.
+        beginnings: indices into the flattened batch, and the hidden states there after each layer.
         """
         caches = past_key_values.layers if use_cache and past_key_values else [None] * len(self._layers)
         hidden, turn = self._embed(input_ids, position_ids)
@@ -195,11 +195,11 @@ class Llama:
             if not self.half and number == len(self._layers) - 1:
                 chosen = {"select": select}
             hidden = layer(hidden, turn, attention_mask, cache, **chosen)
-            if known is not None:
-                hidden.view(-1, hidden.shape[-1])[known[0]] = known[1][number]
+            if beginnings is not None:
+                hidden.view(-1, hidden.shape[-1])[beginnings[0]] = beginnings[1][number]
         if not chosen:
             hidden = hidden.flatten(0, 1)[select]
-        states = normalize(hidden, self._last_norm, self.config.rms_norm_eps)
+        states = normalize_rms(hidden, self._last_norm, self.config.rms_norm_eps)
         if self.half:
             self._states = states
         return SimpleNamespace(logits=self._head(states.to(self.dtype)))
@@ -266,7 +266,7 @@ class Layer:
 
         config, weights, linear = self._config, self._weights, self._linear
         split = (*hidden.shape[:-1], -1, config.head_dim)
-        given = normalize(hidden, weights["input_layernorm"], config.rms_norm_eps)
+        given = normalize_rms(hidden, weights["input_layernorm"], config.rms_norm_eps)
         query, key, value = (
             linear(given, weights[f"self_attn.{name}_proj"]).view(split).transpose(1, 2) for name in "qkv"
         )
@@ -277,7 +277,7 @@ class Layer:
         if select is not None:
             hidden, seen = (states.flatten(0, 1)[select] for states in (hidden, seen))
         hidden += linear(seen, weights["self_attn.o_proj"])
-        given = normalize(hidden, weights["post_attention_layernorm"], config.rms_norm_eps)
+        given = normalize_rms(hidden, weights["post_attention_layernorm"], config.rms_norm_eps)
         gate = silu(linear(given, weights["mlp.gate_proj"]), inplace=True)
         hidden += linear(gate.mul_(linear(given, weights["mlp.up_proj"])), weights["mlp.down_proj"])
         return hidden
@@ -303,7 +303,7 @@ class HalfLayer:
 
         config = self._config
         heads, groups = config.num_attention_heads, config.num_key_value_heads
-        given = normalize(hidden, self._norms[0], config.rms_norm_eps).to(self._dtype)
+        given = normalize_rms(hidden, self._norms[0], config.rms_norm_eps).to(self._dtype)
         mixed = linear(given, self._into_attention).view(*hidden.shape[:-1], -1, config.head_dim)
         mixed = mixed.transpose(1, 2)
         turned, value = mixed[:, : heads + groups], mixed[:, heads + groups :]
@@ -312,7 +312,7 @@ class HalfLayer:
         if cache is not None:
             key, value = cache.update(key, value)
         hidden += linear(attend(query, key, value, mask), self._out_of_attention)
-        given = normalize(hidden, self._norms[1], config.rms_norm_eps).to(self._dtype)
+        given = normalize_rms(hidden, self._norms[1], config.rms_norm_eps).to(self._dtype)
         gate, up = linear(given, self._into_mlp).chunk(2, dim=-1)
         hidden += linear(silu(gate).mul_(up), self._out_of_mlp)
         return hidden
@@ -326,7 +326,7 @@ def _take_layer(weights: Mapping[str, Any], number: int) -> dict[str, Any]:
     return {name: weights[f"model.layers.{number}.{name}.weight"] for name in IN_A_LAYER}
 
 
-def normalize(hidden: Any, weight: Any, epsilon: float) -> Any:
+def normalize_rms(hidden: Any, weight: Any, epsilon: float) -> Any:
     """RMS normalization, computed in float32 as in transformers, in float64 models too."""
     from torch.nn.functional import rms_norm
 

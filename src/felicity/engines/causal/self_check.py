@@ -42,17 +42,17 @@ def fuse_activations(model: Any) -> Callable[[], None]:
     """
     from torch import nn
 
-    found = [
+    activations = [
         (parent, name, child)
         for parent in model.modules()
         for name, child in parent.named_children()
         if type(child).__name__ in GELU_VARIANTS
     ]
-    for parent, name, _ in found:
+    for parent, name, _ in activations:
         setattr(parent, name, nn.GELU(approximate="tanh"))
 
     def restore() -> None:
-        for parent, name, child in found:
+        for parent, name, child in activations:
             setattr(parent, name, child)
 
     return restore
@@ -79,20 +79,20 @@ def recall_check(load: Callable[[bool], Any], key: dict[str, Any]) -> Check | No
 
     load: loads the model, with felicity's own forward pass if True.
     """
-    known = recall(KIND, key | {"check": CHECK})
-    if known is None or not isinstance(known.get("note"), str):
+    recalled = recall(KIND, key | {"check": CHECK})
+    if recalled is None or not isinstance(recalled.get("note"), str):
         return None
-    if not known.get("trie"):
-        return Check(None, known["note"])
-    own = bool(known.get("own"))
+    if not recalled.get("trie"):
+        return Check(None, recalled["note"])
+    native = bool(recalled.get("own"))
     try:
-        model = load(own)
+        model = load(native)
         tree = TreeModel.wrap(model)
     except REFUSALS:
         return None
-    if not own:
+    if not native:
         fuse_activations(model)
-    return Check(tree, known["note"])
+    return Check(tree, recalled["note"])
 
 
 def check_tree(
@@ -115,22 +115,22 @@ def check_tree(
         encoded = build_sample(tokenizer, window=window, attention_window=_longest_attention_window(tree))
         plain = score_in_batches(model, encoded)
         restore = fuse_activations(model)
-        found = _score_tree(tree, encoded)
+        scores = _score_tree(tree, encoded)
     except REFUSALS as error:
         restore()
         reason = " ".join(str(error).split())[:120]
         return Check(None, f"the model takes no tree mask ({type(error).__name__}: {reason})")
-    difference = _compare(found, plain, encoded)
+    difference = _compare(scores, plain, encoded)
     if difference > TOLERANCE[dtype]:
         restore()
         check = Check(None, f"trie and plain numbers differ by {difference:.2g} nats")
     else:
         check = Check(tree, f"trie and plain numbers agree within {difference:.1g} nats")
-    own = _check_own(load_own, found, encoded, dtype) if check.tree and load_own else None
-    if own is not None:
-        check = replace(check, tree=own, note=f"{check.note}; computed without transformers")
+    native = _check_own(load_own, scores, encoded, dtype) if check.tree and load_own else None
+    if native is not None:
+        check = replace(check, tree=native, note=f"{check.note}; computed without transformers")
     if key is not None:
-        fact = {"trie": check.tree is not None, "own": own is not None, "note": check.note}
+        fact = {"trie": check.tree is not None, "own": native is not None, "note": check.note}
         remember(KIND, key | {"check": CHECK}, fact)
     return check
 
@@ -141,13 +141,13 @@ def _check_own(
     """felicity's own forward pass, if it gives the expected numbers; None if not."""
     try:
         tree = TreeModel.wrap(load_own())
-        found = _score_tree(tree, encoded)
+        native = _score_tree(tree, encoded)
     except ChangedFile:
         raise
     except (*REFUSALS, FelicityError):
         # transformers has loaded the model, and may know an arrangement of weights that felicity does not.
         return None
-    return tree if _compare(found, expected, encoded) <= TOLERANCE[dtype] else None
+    return tree if _compare(native, expected, encoded) <= TOLERANCE[dtype] else None
 
 
 def _score_tree(tree: TreeModel, encoded: Encoded) -> np.ndarray:

@@ -24,7 +24,7 @@ class Trie:
     token below them, in preorder: `token`, `depth` (its position), `parent` (-1 at a root) and `end`, the
     node after its subtree.
 
-    place: for each token of the sequences, its index among all distinct (history, token).
+    node_of: for each token of the sequences, its index among all distinct (history, token).
     predicted_at: for each such index, the node before it. ready: for each sequence, the node that
     gives its last wanted token, -1 if none is wanted.
     """
@@ -33,7 +33,7 @@ class Trie:
     depth: np.ndarray
     parent: np.ndarray
     end: np.ndarray
-    place: np.ndarray
+    node_of: np.ndarray
     place_token: np.ndarray
     predicted_at: np.ndarray
     ready: np.ndarray
@@ -55,29 +55,29 @@ def build_trie(encoded: Encoded) -> Trie:
     total = len(encoded.ids)
     token, depth = np.empty(total, np.int64), np.empty(total, np.int64)
     parent, end = np.empty(total, np.int64), np.empty(total, np.int64)
-    place = np.empty(total, np.int64)
+    node_of = np.empty(total, np.int64)
     count = before = stop = 0
     for sequence in _sort(encoded):
         begin, finish = int(encoded.bounds[sequence]), int(encoded.bounds[sequence + 1])
         ids = encoded.ids[begin:finish]
         shared = _count_shared(ids, encoded.ids[before:stop])
         fresh = count + len(ids) - shared
-        place[begin : begin + shared] = place[before : before + shared]
-        place[begin + shared : finish] = np.arange(count, fresh)
-        end[place[before + shared : stop]] = count
+        node_of[begin : begin + shared] = node_of[before : before + shared]
+        node_of[begin + shared : finish] = np.arange(count, fresh)
+        end[node_of[before + shared : stop]] = count
         token[count:fresh] = ids[shared:]
         depth[count:fresh] = np.arange(shared, len(ids))
         parent[count:fresh] = np.arange(count - 1, fresh - 1)
         if fresh > count:
-            parent[count] = place[begin + shared - 1] if shared else -1
+            parent[count] = node_of[begin + shared - 1] if shared else -1
         count, before, stop = fresh, begin, finish
-    end[place[before:stop]] = count
-    return _keep_read(encoded, place, token[:count], depth[:count], parent[:count], end[:count])
+    end[node_of[before:stop]] = count
+    return _keep_read(encoded, node_of, token[:count], depth[:count], parent[:count], end[:count])
 
 
 def _keep_read(
     encoded: Encoded,
-    place: np.ndarray,
+    node_of: np.ndarray,
     token: np.ndarray,
     depth: np.ndarray,
     parent: np.ndarray,
@@ -85,19 +85,19 @@ def _keep_read(
 ) -> Trie:
     """Keep as nodes what has a wanted token below it: a last token need not be computed."""
     targets = np.zeros(len(token), dtype=bool)
-    targets[place[encoded.wanted]] = True
+    targets[node_of[encoded.wanted]] = True
     running = np.concatenate([[0], np.cumsum(targets)])
     read = running[end] > running[1:]
     rank = np.concatenate([[0], np.cumsum(read)])
     parent = np.where(parent >= 0, rank[parent], -1)
     predicted_at = np.where(targets, parent, -1)
-    last = np.where(encoded.wanted, predicted_at[place], -1)
+    last = np.where(encoded.wanted, predicted_at[node_of], -1)
     return Trie(
         token=token[read],
         depth=depth[read],
         parent=parent[read],
         end=rank[end[read]],
-        place=place,
+        node_of=node_of,
         place_token=token,
         predicted_at=predicted_at,
         ready=np.maximum.reduceat(last, encoded.bounds[:-1]),

@@ -52,12 +52,12 @@ def _rank(
     likeliest = np.argpartition(-logprobs, most - 1)[:most]
     rows: list[tuple[object, ...]] = []
     dropped = 0
-    for place in likeliest[np.lexsort((likeliest, -logprobs[likeliest]))].tolist():
-        word = name_ids([place])[0]
-        if place in no_words or word == UNKNOWN:
+    for token in likeliest[np.lexsort((likeliest, -logprobs[likeliest]))].tolist():
+        word = name_ids([token])[0]
+        if token in no_words or word == UNKNOWN:
             dropped += 1
         elif len(rows) < k:
-            rows.append((frame, len(rows) + 1, word, word, float(logprobs[place]), dropped))
+            rows.append((frame, len(rows) + 1, word, word, float(logprobs[token]), dropped))
     return rows
 
 
@@ -98,7 +98,7 @@ def _continue(
     words: list[str] = []
     while len(words) < sampling.tokens:
         nats = predict([history])[0].astype(np.float64)
-        nats[[place for place in never if 0 <= place != end]] = -np.inf
+        nats[[token for token in never if 0 <= token != end]] = -np.inf
         chosen = _choose(nats, sampling, stream)
         if chosen == end:
             return join_words(words, after=prompt), len(words), "end"

@@ -37,8 +37,8 @@ from felicity.engines.runtime import (
     find_window,
     load_tokenizer,
     load_weights,
+    refuse_long_sequences,
     refuse_nonfinite,
-    refuse_overlong,
     restore_attention,
     split_units,
 )
@@ -121,10 +121,10 @@ class ClozeEngine:
         """Scores the first and last token of a few texts, batched in the way that is asked for."""
         encoded = self._encode(build_padding_sample())
         fitting = np.flatnonzero(encoded.lengths <= self.encoder.window).tolist()
-        parts = [self._mask(encoded, range(place, place + 1)) for place in fitting]
+        parts = [self._mask(encoded, range(index, index + 1)) for index in fitting]
         sequences = [sequence for (sequence,), _ in parts]
         ends = [copies.take(np.unique([0, len(copies) - 1])) for _, copies in parts if len(copies)]
-        copies = MaskedCopies.join(ends, [place for place, (_, own) in enumerate(parts) if len(own)])
+        copies = MaskedCopies.join(ends, [index for index, (_, targets) in enumerate(parts) if len(targets)])
 
         def score(batches: str) -> np.ndarray:
             records = replace(scorer, batches=batches).score(sequences, copies, TokenScorer())
@@ -180,7 +180,7 @@ class ClozeEngine:
             )
         for chunk in prompts.iter_slices(CHUNK):
             encoded = self._encode(chunk)
-            refuse_overlong(self._count(encoded), window=self.encoder.window, name=self._source.name)
+            refuse_long_sequences(self._count(encoded), window=self.encoder.window, name=self._source.name)
             cost = encoded.count(encoded.wanted) * (encoded.lengths + len(self._lead))
             for unit in split_units(cost, budget=UNIT_TOKENS):
                 if not all(encoded.request[i] in done for i in unit):
@@ -211,7 +211,7 @@ class ClozeEngine:
         # Only a left-to-right prediction needs something on the left.
         if self._left and not len(self._lead):
             return encoded
-        return replace(encoded, wanted=encoded.own)
+        return replace(encoded, wanted=encoded.of_text)
 
     def _count(self, encoded: Encoded) -> pl.DataFrame:
         return build_encodings(encoded, self.encoder.tokenizer, window=self.encoder.window)

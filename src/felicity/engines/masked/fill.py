@@ -15,7 +15,7 @@ from felicity.engines.runtime import (
     MaskedScorer,
     TokenScorer,
     build_candidates,
-    normalize,
+    normalize_logits,
     pair_candidates,
     parse_frame,
     place_blanks,
@@ -52,7 +52,7 @@ def fill_masked(
     )
     tables: list[pl.DataFrame] = [pl.DataFrame()] * len(parsed)
     for members, row, logits in masked_scorer.predict(sequences, copies):
-        for member, logprobs in zip(members, normalize(logits)[row], strict=True):
+        for member, logprobs in zip(members, normalize_logits(logits)[row], strict=True):
             tables[member] = rank_fillers(parsed[member].text, logprobs, encoder.tokenizer, k=k)
     return pl.concat(tables)
 
@@ -74,14 +74,14 @@ def score_masked(
     sizes = filled.end - filled.begin
     sequence = np.repeat(np.arange(len(words)), sizes)
     step = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    place = filled.begin[sequence] + step
+    position = filled.begin[sequence] + step
     shift = len(lead)
     copies = MaskedCopies(
         sequence=sequence,
-        begin=place + shift,
-        end=(place + 1 if left else filled.end[sequence]) + shift,
-        length=(place + 1 if left else filled.encoded.lengths[sequence]) + shift,
-        target=filled.encoded.ids[filled.encoded.bounds[sequence] + place],
+        begin=position + shift,
+        end=(position + 1 if left else filled.end[sequence]) + shift,
+        length=(position + 1 if left else filled.encoded.lengths[sequence]) + shift,
+        target=filled.encoded.ids[filled.encoded.bounds[sequence] + position],
     )
     sequences = [np.concatenate([lead, filled.ids(i)]) for i in range(len(words))]
     records = masked_scorer.score(sequences, copies, TokenScorer())

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from felicity.core.casing import apply_casing
 from felicity.core.errors import NotPossible
 from felicity.core.policy import Policy
 from felicity.engines.masked.engine import ClozeFamily, mask_tokens
@@ -50,7 +51,7 @@ def encode_lead(encoder: Encoder) -> list[int]:
     policy = encoder.policy
     if policy.lead == "none":
         return []
-    text = policy.lead.lower() if policy.casing == "lower" else policy.lead
+    text = apply_casing(policy.lead, policy.casing)
     return list(encoder.tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
@@ -72,11 +73,11 @@ class XlnetPredictor:
     def __call__(self, ids: np.ndarray, lengths: np.ndarray, begin: np.ndarray, end: np.ndarray, /) -> Any:
         import torch
 
-        place = np.arange(ids.shape[1])
-        masked = (place >= begin[:, None]) & (place < end[:, None])
-        seen = place < lengths[:, None]
+        position = np.arange(ids.shape[1])
+        masked = (position >= begin[:, None]) & (position < end[:, None])
+        seen = position < lengths[:, None]
         unseen = np.repeat(masked[:, None, :], ids.shape[1], axis=1)
-        asked = (place == begin[:, None])[:, None, :]
+        asked = (position == begin[:, None])[:, None, :]
         device = self._model.device
 
         def numbers(array: np.ndarray) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.files import open_bytes, replacing
+from felicity.core.files import open_bytes
 from felicity.engines.ngram.model import NEVER, NgramModel
 from felicity.engines.words import UNKNOWN, WordSplitting
 
@@ -54,15 +54,6 @@ def open_lines(path: Path) -> Iterator[NumberedLines]:
     """
     with open_bytes(path) as (_, content):
         yield NumberedLines(iter(content))
-
-
-def write_arpa(model: NgramModel, path: Path) -> None:
-    """Write the model; a path that ends in .gz is compressed.
-
-    Raises FelicityError if the file cannot be written.
-    """
-    with replacing(path) as part:
-        write_part(model, part, packed=path.suffix == ".gz")
 
 
 def write_part(model: NgramModel, part: Path, *, packed: bool) -> None:
@@ -207,13 +198,13 @@ def _read_section(
     lines: NumberedLines, path: Path, n: int, counts: tuple[int, ...], words: list[str]
 ) -> _Section:
     first, table = _read_table(lines, path, n, counts)
-    known = pl.Enum(words)
+    vocabulary = pl.Enum(words)
     ids = np.empty((len(table), n), dtype=np.int64)
     for k in range(n):
         column = (
             table[str(k + 1)].replace({OTHER_UNKNOWN: UNKNOWN}) if UNKNOWN in words else table[str(k + 1)]
         )
-        codes = column.cast(known, strict=False).to_physical()
+        codes = column.cast(vocabulary, strict=False).to_physical()
         if codes.null_count():
             bad = int(codes.is_null().arg_max() or 0)
             raise BadInput(
@@ -275,7 +266,7 @@ def _decode(rows: list[bytes], path: Path, first: int) -> pl.Series:
 
 def _numbers(table: pl.DataFrame, path: Path, first: int) -> tuple[np.ndarray, np.ndarray]:
     """Logarithms of probabilities and back-off weights."""
-    found = []
+    columns = []
     for name in ("logprob", "backoff"):
         values = table[name].cast(pl.Float64, strict=False)
         bad = (values.is_null() & table[name].is_not_null()) | values.is_nan().fill_null(False)
@@ -285,8 +276,8 @@ def _numbers(table: pl.DataFrame, path: Path, first: int) -> tuple[np.ndarray, n
             row = int(bad.arg_max() or 0)
             what = "the logarithm of a probability" if name == "logprob" else "a back-off weight"
             raise BadInput(f"{path}, line {first + row}: '{table[name][row]}' is not {what}.")
-        found.append(values.fill_null(0.0).to_numpy())
-    return np.maximum(found[0], NEVER), np.maximum(found[1], NEVER)
+        columns.append(values.fill_null(0.0).to_numpy())
+    return np.maximum(columns[0], NEVER), np.maximum(columns[1], NEVER)
 
 
 def _expect_end(lines: NumberedLines, path: Path) -> None:
@@ -302,11 +293,11 @@ def _build(words: list[str], sections: list[_Section], header: ArpaHeader, path:
     keys, logprob, backoff = [], [sections[0].logprob], [sections[0].backoff]
     for n in range(2, len(sections) + 1):
         wanted = [rows[m] * size + sections[m].ids[:, n - 1] for m in range(n - 1, len(sections))]
-        found, first = np.unique(wanted[0], return_index=True)
-        if len(found) < len(wanted[0]):
+        distinct, first = np.unique(wanted[0], return_index=True)
+        if len(distinct) < len(wanted[0]):
             again = np.setdiff1d(np.arange(len(wanted[0])), first)[0]
             raise BadInput(f"{path}, line {sections[n - 1].first_line + again}: this n-gram occurs twice.")
-        every = np.unique(np.concatenate(wanted)) if len(wanted) > 1 else found
+        every = np.unique(np.concatenate(wanted)) if len(wanted) > 1 else distinct
         for m, key in zip(range(n - 1, len(sections)), wanted, strict=True):
             rows[m] = np.searchsorted(every, key)
         values, weights = np.full(len(every), np.nan), np.zeros(len(every))

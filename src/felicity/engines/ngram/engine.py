@@ -12,7 +12,7 @@ from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.causal import continue_words, fill_words, score_next
 from felicity.engines.ngram.arpa import read_arpa, read_header
-from felicity.engines.ngram.kenlm_file import KenlmModel, read_counts
+from felicity.engines.ngram.kenlm_file import KenlmModel, read_ngram_counts
 from felicity.engines.ngram.model import NgramModel
 from felicity.engines.runtime import (
     Compute,
@@ -25,7 +25,7 @@ from felicity.engines.sources import ModelDescription, ModelSource
 from felicity.engines.tokenizing import Encoded, Encoder
 from felicity.engines.words import (
     UNKNOWN,
-    WordList,
+    ListedVocabulary,
     WordTokenizer,
     build_word_encoder,
     describe_word_model,
@@ -148,20 +148,20 @@ class NgramEngine:
         """Nats of every word after each history; histories that end alike are scored once."""
         words = len(self.encoder.tokenizer)
         reach = self._order - 1
-        found: dict[tuple[int, ...], np.ndarray] = {}
+        predictions: dict[tuple[int, ...], np.ndarray] = {}
         for history in histories:
             end = tuple(history[len(history) - min(reach, len(history)) :].tolist())
-            if end not in found:
+            if end not in predictions:
                 rows = np.column_stack([np.tile(np.array(end, dtype=np.int64), (words, 1)), np.arange(words)])
                 bounds = np.arange(words + 1) * (len(end) + 1)
-                found[end] = self.model.score(rows.ravel(), bounds)[len(end) :: len(end) + 1]
+                predictions[end] = self.model.score(rows.ravel(), bounds)[len(end) :: len(end) + 1]
         ends = [tuple(one[len(one) - min(reach, len(one)) :].tolist()) for one in histories]
-        return np.stack([found[end] for end in ends])
+        return np.stack([predictions[end] for end in ends])
 
     @cached_property
     def _order(self) -> int:
         path = self._source.folder
-        return len(read_counts(path) if is_kenlm(path) else read_header(path)[0].counts)
+        return len(read_ngram_counts(path) if is_kenlm(path) else read_header(path)[0].counts)
 
     def _encode(self, prompts: pl.DataFrame) -> Encoded:
         return encode_words(self.encoder, prompts, name=self._source.name)
@@ -175,12 +175,12 @@ def load_ngram_tokenizer(path: Path) -> WordTokenizer:
     if is_kenlm(path):
         return WordTokenizer(KenlmModel.load(path), splitting="vocabulary")
     header, words = read_header(path)
-    return WordTokenizer(WordList(words), splitting=header.splitting, lower=header.lower)
+    return WordTokenizer(ListedVocabulary(words), splitting=header.splitting, lower=header.lower)
 
 
 def describe_ngram(path: Path) -> ModelDescription:
     """What a file contains, from its header."""
-    counts = read_counts(path) if is_kenlm(path) else read_header(path)[0].counts
+    counts = read_ngram_counts(path) if is_kenlm(path) else read_header(path)[0].counts
     return ModelDescription(
         architecture="ngram",
         model_type="ngram",

@@ -58,13 +58,13 @@ def count_ngrams(corpus: WordCorpus, order: int, *, name: str = "The corpus") ->
                 f"{name} has no line of {n - 2} words, which a model of order {order} needs; lower -n."
             )
         keys = row[starts] * size + stream[starts + n - 1]
-        found, first, inverse, count = np.unique(
+        distinct, first, inverse, count = np.unique(
             keys, return_index=True, return_inverse=True, return_counts=True
         )
         tables.append(
             Grams(
-                prefix=found // size,
-                word=found % size,
+                prefix=distinct // size,
+                word=distinct % size,
                 suffix=row[starts[first] + 1],
                 count=count,
                 initial=stream[starts[first]] == BEGIN_ID,
@@ -108,8 +108,8 @@ def estimate(tables: list[Grams]) -> list[Smoothed]:
         handed = np.bincount(grams.prefix, weights=taken, minlength=rows)
         # A history that nothing follows passes all its mass on.
         gamma = np.divide(handed, total, out=np.ones(rows), where=total > 0)
-        own = (adjusted - taken) / total[grams.prefix]
-        probability = own + gamma[grams.prefix] * lower[grams.suffix]
+        discounted = (adjusted - taken) / total[grams.prefix]
+        probability = discounted + gamma[grams.prefix] * lower[grams.suffix]
         if n == 1:
             probability[BEGIN_ID] = 0.0
         gammas.append(gamma)
@@ -133,9 +133,9 @@ def find_discounts(adjusted: np.ndarray) -> tuple[tuple[float, ...], bool]:
     if 0 in n[1:]:
         return FALLBACK, True
     y = n[1] / (n[1] + 2 * n[2])
-    found = tuple(k - (k + 1) * y * n[k + 1] / n[k] for k in range(1, CLASSES + 1))
-    if all(0 <= value <= k for k, value in enumerate(found, start=1)):
-        return found, False
+    discounts = tuple(k - (k + 1) * y * n[k + 1] / n[k] for k in range(1, CLASSES + 1))
+    if all(0 <= value <= k for k, value in enumerate(discounts, start=1)):
+        return discounts, False
     return FALLBACK, True
 
 

@@ -14,7 +14,7 @@ from felicity.engines.ngram.model import LOG10
 ORDER_AT, COUNTS_AT = 88, 108
 
 
-def read_counts(path: Path) -> tuple[int, ...]:
+def read_ngram_counts(path: Path) -> tuple[int, ...]:
     """The number of n-grams of each order, from the header.
 
     Raises BadInput if the file is truncated.
@@ -45,7 +45,7 @@ class KenlmModel:
 
         Raises NotPossible if the package is missing, BadInput if the file is damaged.
         """
-        size = read_counts(path)[0]
+        size = read_ngram_counts(path)[0]
         try:
             import kenlm
         except ImportError as error:
@@ -64,15 +64,15 @@ class KenlmModel:
     def find(self, word: str) -> int | None:
         """An id for a word that the model knows."""
         if word not in self._ids:
-            known = word in self.model or word == "<unk>"
-            self._ids[word] = len(self._words) if known else None
-            if known:
+            listed = word in self.model or word == "<unk>"
+            self._ids[word] = len(self._words) if listed else None
+            if listed:
                 self._words.append(word)
         return self._ids[word]
 
-    def word(self, place: int) -> str:
+    def word(self, token: int) -> str:
         """The word with an id."""
-        return self._words[place]
+        return self._words[token]
 
     def __len__(self) -> int:
         return self._size
@@ -85,12 +85,12 @@ class KenlmModel:
         before, after = kenlm.State(), kenlm.State()
         for begin, end in pairwise(bounds.tolist()):
             self.model.NullContextWrite(before)
-            for place in range(begin, end):
-                word = self._words[ids[place]]
-                if place == begin and word == "<s>":
+            for position in range(begin, end):
+                word = self._words[ids[position]]
+                if position == begin and word == "<s>":
                     self.model.BeginSentenceWrite(after)
-                    score[place] = np.nan
+                    score[position] = np.nan
                 else:
-                    score[place] = self.model.BaseScore(before, word, after) * LOG10
+                    score[position] = self.model.BaseScore(before, word, after) * LOG10
                 before, after = after, before
         return score

@@ -44,16 +44,16 @@ class NgramModel:
         """
         begin = np.repeat(bounds[:-1], np.diff(bounds))
         rows = self._walk(ids, np.repeat(bounds[1:], np.diff(bounds)))
-        place = np.arange(len(ids))
+        position = np.arange(len(ids))
         score, weight = np.full(len(ids), np.nan), np.zeros(len(ids))
         open_ = ids >= 0
         for n in range(self.order, 0, -1):
-            fits = open_ & (place - (n - 1) >= begin)
-            start = place - (n - 1)
+            fits = open_ & (position - (n - 1) >= begin)
+            start = position - (n - 1)
             row = np.where(fits, rows[n - 1][np.maximum(start, 0)], -1)
-            found = np.where(row >= 0, self.logprob[n - 1][row], np.nan)
-            done = ~np.isnan(found)
-            score[done] = found[done] + weight[done]
+            logprob = np.where(row >= 0, self.logprob[n - 1][row], np.nan)
+            done = ~np.isnan(logprob)
+            score[done] = logprob[done] + weight[done]
             open_ = open_ & ~done
             if n > 1:
                 history = np.where(fits & ~done, rows[n - 2][np.maximum(start, 0)], -1)
@@ -70,8 +70,8 @@ class NgramModel:
                 (starts + n - 1 < end[starts]) & (rows[-1][starts] >= 0) & (ids[starts + n - 1] >= 0)
             ]
             wanted = rows[-1][starts] * len(self.words) + ids[starts + n - 1]
-            place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            row[starts] = np.where(keys[place] == wanted, place, -1) if len(keys) else -1
+            nearest = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            row[starts] = np.where(keys[nearest] == wanted, nearest, -1) if len(keys) else -1
             rows.append(row)
         return rows
 

@@ -13,7 +13,7 @@ from .devices import measure_speedup as measure_speedup
 from .devices import prepare_dtype as prepare_dtype
 from .devices import prepare_processor as prepare_processor
 from .devices import refuse_word_model_options as refuse_word_model_options
-from .frames import Frame as Frame
+from .frames import ClozeFrame as ClozeFrame
 from .frames import build_candidates as build_candidates
 from .frames import pair_candidates as pair_candidates
 from .frames import parse_frame as parse_frame
@@ -33,7 +33,7 @@ from .masking import UNIT_TOKENS as UNIT_TOKENS
 from .masking import MaskedCopies as MaskedCopies
 from .masking import MaskedScorer as MaskedScorer
 from .masking import Predictor as Predictor
-from .masking import normalize as normalize
+from .masking import normalize_logits as normalize_logits
 from .masking import plan_rows as plan_rows
 from .masking import split_units as split_units
 from .output_head import PositionSelector as PositionSelector
@@ -58,8 +58,8 @@ from .pretrained import find_window as find_window
 from .pretrained import load_tokenizer as load_tokenizer
 from .pretrained import load_weights as load_weights
 from .pretrained import refuse_broken_weights as refuse_broken_weights
+from .pretrained import refuse_long_sequences as refuse_long_sequences
 from .pretrained import refuse_nonfinite as refuse_nonfinite
-from .pretrained import refuse_overlong as refuse_overlong
 from .products import choose_linear as choose_linear
 from .products import has_onednn as has_onednn
 from .products import multiply_onednn as multiply_onednn

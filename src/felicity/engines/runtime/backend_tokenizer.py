@@ -126,8 +126,8 @@ class BackendTokenizer:
         """The id of a token, or of each; an unknown one has the unknown token's."""
         if not isinstance(tokens, str):
             return [self.convert_tokens_to_ids(token) for token in tokens]
-        found = self.backend_tokenizer.token_to_id(tokens)
-        return self._named["unk_token_id"] if found is None else found
+        token_id = self.backend_tokenizer.token_to_id(tokens)
+        return self._named["unk_token_id"] if token_id is None else token_id
 
     def convert_ids_to_tokens(self, ids: int | Sequence[int], **options: Any) -> Any:
         """The token of an id, or of each."""

@@ -87,13 +87,13 @@ def score_batch(model: Any, encoded: Encoded, batch: np.ndarray, scorer: TokenSc
     # The logits that predict a token are one position before it.
     rows, columns = np.nonzero(wanted)
     select, targets = rows * ids.shape[1] + columns - 1, ids[rows, columns]
-    found = np.empty(len(select), dtype=scorer.record)
+    records = np.empty(len(select), dtype=scorer.record)
     most = count_logit_rows(model)
     for begin in range(0, len(select), most):
         part = slice(begin, begin + most)
         logits = compute_logits(model, select=select[part], **inputs)
-        found[part] = scorer.score(logits, np.arange(len(logits)), targets[part])
-    return found
+        records[part] = scorer.score(logits, np.arange(len(logits)), targets[part])
+    return records
 
 
 def score_sequences(model: Any, sequences: list[list[int]]) -> list[float]:

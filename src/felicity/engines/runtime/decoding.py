@@ -26,8 +26,8 @@ def can_drop_rows(model: Any) -> bool:
     config = model.config.get_text_config()
     kinds = getattr(config, "layer_types", None) or ["full_attention"]
     plain = all(kind == "full_attention" for kind in kinds) and not getattr(config, "sliding_window", None)
-    known = inspect.signature(model.forward).parameters
-    return plain and not getattr(model, "_is_stateful", False) and set(NEEDED) <= set(known)
+    parameters = inspect.signature(model.forward).parameters
+    return plain and not getattr(model, "_is_stateful", False) and set(NEEDED) <= set(parameters)
 
 
 def continue_rows(

@@ -185,9 +185,9 @@ def measure_speedup(dtype: str, device: str, *, isa: str | None = None) -> float
         "program": PROBE,
         "versions": versions("torch"),
     }
-    known = recall("products", key)
-    if known and isinstance(known.get("speedup"), float):
-        return float(known["speedup"])
+    recalled = recall("products", key)
+    if recalled and isinstance(recalled.get("speedup"), float):
+        return float(recalled["speedup"])
     command = [sys.executable, "-c", PROBE, dtype, device]
     try:
         done = subprocess.run(
@@ -258,7 +258,7 @@ def _describe_machine() -> list[str]:
     lines: list[str] = []
     with suppress(OSError):
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-        found = dict(line.split(":", 1) for line in text.split("\n\n")[0].splitlines() if ":" in line)
-        named = {name.strip(): value.strip() for name, value in found.items()}
+        fields = dict(line.split(":", 1) for line in text.split("\n\n")[0].splitlines() if ":" in line)
+        named = {name.strip(): value.strip() for name, value in fields.items()}
         lines = [named.get("model name", ""), fingerprint(sorted(named.get("flags", "").split()))]
     return [platform.node(), platform.machine(), *lines]

@@ -10,7 +10,7 @@ import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.schemas import CANDIDATES, FILLERS, PROMPTS
-from felicity.engines.runtime.pretrained import build_encodings, refuse_overlong
+from felicity.engines.runtime.pretrained import build_encodings, refuse_long_sequences
 from felicity.engines.tokenizing import Encoded, Encoder
 
 BLANK = re.compile(r"_{3,}")
@@ -19,7 +19,7 @@ PLACEHOLDERS = ("it", "the", "one", "A", "x")
 
 
 @dataclass(frozen=True)
-class Frame:
+class ClozeFrame:
     """A text with a blank: the text before it and after it."""
 
     text: str
@@ -27,7 +27,7 @@ class Frame:
     after: str
 
 
-def parse_frame(text: str) -> Frame:
+def parse_frame(text: str) -> ClozeFrame:
     """A text with its blank, written `___`.
 
     >>> parse_frame("A robin is a ___.").after
@@ -38,7 +38,7 @@ def parse_frame(text: str) -> Frame:
     parts = BLANK.split(text)
     if len(parts) != 2:
         raise BadInput(f"The frame '{text}' has {len(parts) - 1} blanks; mark exactly one with ___.")
-    return Frame(text, *parts)
+    return ClozeFrame(text, *parts)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Filled:
         return np.asarray(self.encoded.ids[self.encoded.bounds[i] : self.encoded.bounds[i + 1]])
 
 
-def place_words(encoder: Encoder, frames: Sequence[Frame], words: Sequence[str]) -> Filled:
+def place_words(encoder: Encoder, frames: Sequence[ClozeFrame], words: Sequence[str]) -> Filled:
     """Each frame with its word in the blank.
 
     Raises BadInput if the vocabulary lacks the word, NotPossible if one of its tokens also holds characters
@@ -73,7 +73,7 @@ def place_words(encoder: Encoder, frames: Sequence[Frame], words: Sequence[str])
     return filled
 
 
-def place_blanks(encoder: Encoder, frames: Sequence[Frame]) -> Filled:
+def place_blanks(encoder: Encoder, frames: Sequence[ClozeFrame]) -> Filled:
     """Each frame with a placeholder in its blank, to be removed again.
 
     Raises NotPossible if every placeholder shares a token with a neighbour.
@@ -88,7 +88,7 @@ def place_blanks(encoder: Encoder, frames: Sequence[Frame]) -> Filled:
     raise NotPossible(f"The blank of '{worst.text}' is part of a word; put spaces around it.")
 
 
-def _place(encoder: Encoder, frames: Sequence[Frame], words: Sequence[str]) -> tuple[Filled, np.ndarray]:
+def _place(encoder: Encoder, frames: Sequence[ClozeFrame], words: Sequence[str]) -> tuple[Filled, np.ndarray]:
     texts = [frame.before + word + frame.after for frame, word in zip(frames, words, strict=True)]
     names = [frame.text for frame in frames]
     prompts = pl.DataFrame(
@@ -102,7 +102,7 @@ def _place(encoder: Encoder, frames: Sequence[Frame], words: Sequence[str]) -> t
         first, last = len(frame.before.rstrip()), len(frame.before) + len(word)
         span = slice(encoded.bounds[i], encoded.bounds[i + 1])
         starts, ends = encoded.start[span].astype(np.int64), encoded.end[span].astype(np.int64)
-        inside = np.flatnonzero(encoded.own[span] & (ends > first) & (starts < last))
+        inside = np.flatnonzero(encoded.of_text[span] & (ends > first) & (starts < last))
         if not len(inside):
             ragged[i] = True
             continue
@@ -129,12 +129,12 @@ def rank_fillers(frame: str, logprobs: np.ndarray, tokenizer: Any, *, k: int) ->
 
 def pair_candidates(
     frames: Sequence[str], candidates: Sequence[Sequence[str]]
-) -> tuple[list[Frame], list[str]]:
+) -> tuple[list[ClozeFrame], list[str]]:
     """Every frame with each of its candidates.
 
     Raises BadInput if a frame has no candidates or an empty one.
     """
-    pairs: list[tuple[Frame, str]] = []
+    pairs: list[tuple[ClozeFrame, str]] = []
     for text, words in zip(frames, candidates, strict=True):
         frame = parse_frame(text)
         if not words or any(not word.strip() for word in words):
@@ -144,7 +144,7 @@ def pair_candidates(
 
 
 def build_candidates(
-    frames: Sequence[Frame], words: Sequence[str], tokens: list[list[str]], logprob: Sequence[float]
+    frames: Sequence[ClozeFrame], words: Sequence[str], tokens: list[list[str]], logprob: Sequence[float]
 ) -> pl.DataFrame:
     """Rows of CANDIDATES."""
     columns = {"frame": [frame.text for frame in frames], "candidate": list(words)}
@@ -159,4 +159,4 @@ def refuse_long_frames(filled: Filled, encoder: Encoder, *, name: str, around: i
     Raises BadInput.
     """
     encodings = build_encodings(filled.encoded, encoder.tokenizer, window=encoder.window - around)
-    refuse_overlong(encodings, window=encoder.window, name=name)
+    refuse_long_sequences(encodings, window=encoder.window, name=name)

@@ -56,7 +56,7 @@ def generate_texts(
     """
     asked = [(i, sample) for i in range(len(prompts)) for sample in range(sampling.samples)]
     lengths = np.array([len(rows[i]) for i, _ in asked])
-    found: list[tuple[Any, ...]] = [()] * len(asked)
+    continuations: list[tuple[Any, ...]] = [()] * len(asked)
     drops = continues and sampling.beams == 1 and can_drop_rows(model)
     budget = BATCH_TOKENS // sampling.beams
     switching = find_switching(model)
@@ -70,8 +70,8 @@ def generate_texts(
         else:
             written = _write(model, tokenizer, texts, streams, sampling, continues)
         for place, (i, sample), answer in zip(batch, part, written, strict=True):
-            found[place] = (prompts[i], sample, *answer)
-    return pl.DataFrame(found, schema=CONTINUATIONS, orient="row")
+            continuations[place] = (prompts[i], sample, *answer)
+    return pl.DataFrame(continuations, schema=CONTINUATIONS, orient="row")
 
 
 def stream_for(seed: int, prompt: str, sample: int) -> np.random.Generator:
@@ -261,11 +261,11 @@ class _Stopper:
     def __call__(self, input_ids: Any, _scores: Any, **_options: Any) -> Any:
         import torch
 
-        for place, ids in enumerate(input_ids[:, self._begin :].tolist()):
-            if not self.at[place]:
+        for index, ids in enumerate(input_ids[:, self._begin :].tolist()):
+            if not self.at[index]:
                 text = self._tokenizer.decode(ids, skip_special_tokens=True)
                 if any(string in text for string in self._stop):
-                    self.at[place] = len(ids)
+                    self.at[index] = len(ids)
         return torch.tensor([bool(at) for at in self.at], device=input_ids.device)
 
 

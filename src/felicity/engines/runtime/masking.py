@@ -88,11 +88,11 @@ class MaskedScorer:
         """Batch by batch: the copies predicted, the row of logits of each (ascending), and the logits."""
         first, row_of = self._merge(sequences, copies)
         for batch in self._plan(copies.length[first]):
-            place = np.full(len(first), -1)
-            place[batch] = np.arange(len(batch))
-            members = np.flatnonzero(place[row_of] >= 0)
-            members = members[np.argsort(place[row_of[members]], kind="stable")]
-            yield members, place[row_of[members]], self._forward(sequences, copies, first[batch])
+            output_row = np.full(len(first), -1)
+            output_row[batch] = np.arange(len(batch))
+            members = np.flatnonzero(output_row[row_of] >= 0)
+            members = members[np.argsort(output_row[row_of[members]], kind="stable")]
+            yield members, output_row[row_of[members]], self._forward(sequences, copies, first[batch])
 
     def _plan(self, lengths: np.ndarray) -> Iterator[np.ndarray]:
         """Inputs of these lengths in batches."""
@@ -172,7 +172,7 @@ def split_units(cost: np.ndarray, *, budget: int) -> list[range]:
     return units
 
 
-def normalize(logits: Any) -> np.ndarray:
+def normalize_logits(logits: Any) -> np.ndarray:
     """Log-probabilities over the whole vocabulary, row by row."""
     import torch
 

@@ -196,10 +196,10 @@ def _sites(body: Any) -> list[str]:
 
     stacks = [(name, stack) for name, stack in body.named_modules() if isinstance(stack, torch.nn.ModuleList)]
     names = {name for name, _ in body.named_modules()}
-    found = []
+    sites = []
     for name, stack in stacks:
         for part in AFTER_ATTENTION:
             site = f"{name}.{len(stack) - 1}.{part}"
             if site in names:
-                found.append(site)
-    return found
+                sites.append(site)
+    return sites

@@ -70,19 +70,19 @@ def choose_batches(
     """
     if getattr(model.config, "attention_type", None) == LENGTH_DEPENDENT:
         return EQUAL
-    known = recall(KIND, key | {"check": CHECK}) if key else None
-    if known is not None and known.get("batches") in (PADDED, EQUAL, ALONE):
-        return str(known["batches"])
+    recalled = recall(KIND, key | {"check": CHECK}) if key else None
+    if recalled is not None and recalled.get("batches") in (PADDED, EQUAL, ALONE):
+        return str(recalled["batches"])
     try:
-        found = _compare(score, TOLERANCE[dtype])
+        way = _compare(score, TOLERANCE[dtype])
     except REFUSALS as error:
         reason = " ".join(str(error).split())[:120]
         raise NotPossible(
             f"'{name}' cannot read a single sentence ({type(error).__name__}: {reason}); use another model."
         ) from error
     if key:
-        remember(KIND, key | {"check": CHECK}, {"batches": found})
-    return found
+        remember(KIND, key | {"check": CHECK}, {"batches": way})
+    return way
 
 
 def _compare(score: Callable[[str], np.ndarray], tolerance: float) -> str:
@@ -93,11 +93,11 @@ def _compare(score: Callable[[str], np.ndarray], tolerance: float) -> str:
     alone = score(ALONE)
     for way in (PADDED, EQUAL):
         try:
-            found = together if way == PADDED else score(way)
+            scores = together if way == PADDED else score(way)
         except REFUSALS:
             continue
         # The difference of two numbers that are not finite is not below the tolerance.
-        if found is not None and np.all(np.abs(found - alone) <= tolerance):
+        if scores is not None and np.all(np.abs(scores - alone) <= tolerance):
             return way
     return ALONE
 
@@ -117,12 +117,12 @@ def group_equal(shapes: Sequence[tuple[int, ...]]) -> Iterator[np.ndarray]:
 
 def find_switching(model: Any) -> list[Any]:
     """The parts of a model that switch their kind of attention at a short input, and stay so."""
-    found: dict[str, Any] = {}
+    switching: dict[str, Any] = {}
     for name, part in model.named_modules():
-        inside = any(name.startswith(f"{outer}.") for outer in found)
+        inside = any(name.startswith(f"{outer}.") for outer in switching)
         if hasattr(part, "set_attention_type") and not inside:
-            found[name] = part
-    return list(found.values())
+            switching[name] = part
+    return list(switching.values())
 
 
 def restore_attention(parts: Sequence[Any]) -> None:

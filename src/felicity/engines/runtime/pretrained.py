@@ -91,9 +91,9 @@ def load_tokenizer(folder: Path, *, name: str) -> Any:
     files = WatchedFiles(partial(tokenizer_files, folder), digest=cached_digest)
     key = identify_tokenizer(folder, files.digest)
     whole = partial(_load_whole_tokenizer, folder, name, files)
-    known = recall_tokenizer(key, whole)
-    if known is not None:
-        return known
+    recalled = recall_tokenizer(key, whole)
+    if recalled is not None:
+        return recalled
     tokenizer = whole()
     with quiet_transformers(name, "tokenizer"):
         remember_tokenizer(key, tokenizer)
@@ -265,14 +265,14 @@ def build_encodings(
     encoded: Encoded, tokenizer: Any, *, window: int, before: int | np.ndarray = 0
 ) -> pl.DataFrame:
     """Rows of ENCODINGS; the first `before` tokens of a sequence are neither context nor text."""
-    n_own = encoded.count(encoded.own)
+    n_own = encoded.count(encoded.of_text)
     unknown = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
-    added = np.isin(encoded.ids, tokenizer.all_special_ids) & ~encoded.own
+    added = np.isin(encoded.ids, tokenizer.all_special_ids) & ~encoded.of_text
     columns = {
         "n_tokens": n_own,
         "n_unscored": n_own - encoded.count(encoded.wanted),
         "n_across": encoded.n_across,
-        "n_unknown": encoded.count(encoded.own & (encoded.ids == unknown)),
+        "n_unknown": encoded.count(encoded.of_text & (encoded.ids == unknown)),
         "n_context": np.maximum(encoded.lengths - n_own - encoded.count(added) - before, 0),
         "n_dropped": encoded.n_dropped,
         "n_over": np.maximum(encoded.lengths - window, 0),
@@ -280,7 +280,7 @@ def build_encodings(
     return pl.DataFrame({"request": encoded.request} | columns, schema=ENCODINGS)
 
 
-def refuse_overlong(encodings: pl.DataFrame, *, window: int, name: str) -> None:
+def refuse_long_sequences(encodings: pl.DataFrame, *, window: int, name: str) -> None:
     """Refuse texts that do not fit into the window.
 
     Raises BadInput naming the first one.

@@ -52,35 +52,35 @@ class TokenScorer:
         import torch
 
         self.extras.check_top(logits.shape[-1])
-        found = np.empty(len(row), dtype=self.record)
-        distinct, place = np.unique(row, return_inverse=True)
+        records = np.empty(len(row), dtype=self.record)
+        distinct, row_of = np.unique(row, return_inverse=True)
         with torch.inference_mode():
             for begin in range(0, len(distinct), ROWS):
-                first, last = np.searchsorted(place, (begin, begin + ROWS))
+                first, last = np.searchsorted(row_of, (begin, begin + ROWS))
                 part = widen(_take(logits, distinct[begin : begin + ROWS]))
-                rows = torch.from_numpy(place[first:last] - begin).to(part.device)
+                rows = torch.from_numpy(row_of[first:last] - begin).to(part.device)
                 targets = torch.from_numpy(target[first:last]).to(part.device)
-                self._score(part, rows, targets, found[first:last])
-        return found
+                self._score(part, rows, targets, records[first:last])
+        return records
 
-    def _score(self, logits: Any, rows: Any, targets: Any, found: np.ndarray) -> None:
+    def _score(self, logits: Any, rows: Any, targets: Any, records: np.ndarray) -> None:
         """Normalize in float32, or float64 if the logits are, over the whole vocabulary."""
         import torch
 
         logprobs = logits.log_softmax(dim=1)
-        found["logprob"] = logprobs[rows, targets].cpu().numpy()
+        records["logprob"] = logprobs[rows, targets].cpu().numpy()
         if self.extras.rank:
             higher = logits[rows] > logits[rows, targets][:, None]
-            found["rank"] = higher.sum(dim=1).cpu().numpy() + 1
+            records["rank"] = higher.sum(dim=1).cpu().numpy() + 1
         if self.extras.entropy:
-            found["entropy"] = torch.special.entr(logprobs.exp()).sum(dim=1)[rows].cpu().numpy()
+            records["entropy"] = torch.special.entr(logprobs.exp()).sum(dim=1)[rows].cpu().numpy()
         if self.extras.top:
             top = logprobs.topk(self.extras.top, dim=1)
-            found["top_token"] = top.indices[rows].cpu().numpy()
-            found["top_logprob"] = top.values[rows].cpu().numpy()
+            records["top_token"] = top.indices[rows].cpu().numpy()
+            records["top_logprob"] = top.values[rows].cpu().numpy()
         if self.begins is not None and self.extras.boundary:
             begins = torch.from_numpy(self.begins).to(logits.device)
-            found["boundary"] = logprobs[:, begins].logsumexp(dim=1)[rows].cpu().numpy()
+            records["boundary"] = logprobs[:, begins].logsumexp(dim=1)[rows].cpu().numpy()
 
 
 def widen(logits: Any) -> Any:
@@ -104,9 +104,9 @@ def build_tokens(
     encoded: Encoded, sequences: np.ndarray, records: np.ndarray, tokenizer: Any
 ) -> pl.DataFrame:
     """Rows of TOKENS for these sequences; `records` belong to their wanted tokens, in order."""
-    places = encoded.places(sequences, encoded.own)
+    places = encoded.places(sequences, encoded.of_text)
     scored = encoded.wanted[places]
-    row = np.repeat(np.arange(len(sequences)), encoded.count(encoded.own)[sequences])
+    row = np.repeat(np.arange(len(sequences)), encoded.count(encoded.of_text)[sequences])
     columns: dict[str, Any] = {
         "row": row,
         "tokens": tokenizer.convert_ids_to_tokens(encoded.ids[places].tolist()),
@@ -122,11 +122,11 @@ def build_tokens(
             pieces = iter(tokenizer.convert_ids_to_tokens(records[name].ravel().tolist()))
             top = records[name].shape[1]
             columns["top_tokens"] = [
-                [next(pieces) for _ in range(top)] if known else None for known in scored
+                [next(pieces) for _ in range(top)] if is_scored else None for is_scored in scored
             ]
         else:
             values = iter(records[name].tolist())
-            columns[name] = [next(values) if known else None for known in scored]
+            columns[name] = [next(values) if is_scored else None for is_scored in scored]
     flat = pl.DataFrame(columns, schema_overrides={"top_logprob": pl.List(pl.Float32())})
     lists = flat.group_by("row", maintain_order=True).agg(pl.exclude("row"))
     requests = pl.Series("request", [encoded.request[i] for i in sequences])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from felicity.core.casing import apply_casing
 from felicity.core.engine import NO_EXTRAS, EngineInfo, Sampling, TokenExtras
 from felicity.core.errors import NotPossible
 from felicity.core.memo import versions
@@ -30,16 +31,16 @@ from felicity.engines.runtime import (
     load_tokenizer,
     load_weights,
     refuse_long_prompts,
+    refuse_long_sequences,
     refuse_nonfinite,
-    refuse_overlong,
     split_units,
 )
 from felicity.engines.seq2seq.fill import fill_gaps, score_gaps
 from felicity.engines.seq2seq.forward import (
-    Job,
-    Layout,
+    DecoderJob,
     Seq2SeqPredictor,
     Sources,
+    SpecialTokens,
     build_jobs,
     encode_sources,
 )
@@ -146,10 +147,10 @@ class Seq2SeqEngine:
         )
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> SpecialTokens:
         """The special tokens."""
         start = find_start(self._source.folder, name=self._source.name)
-        return Layout.find(self._tokenizer, start)
+        return SpecialTokens.find(self._tokenizer, start)
 
     @cached_property
     def model(self) -> Any:
@@ -179,13 +180,13 @@ class Seq2SeqEngine:
         encoded, sources = self._encode(build_padding_sample())
         over = self._count(encoded, sources)["n_over"].to_numpy()
         jobs = []
-        for place in np.flatnonzero(over == 0).tolist():
-            parts = self._build_jobs(encoded, sources, range(place, place + 1))
+        for index in np.flatnonzero(over == 0).tolist():
+            parts = self._build_jobs(encoded, sources, range(index, index + 1))
             jobs += [parts[0], *parts[1:][-1:]]
 
         def score(batches: str) -> np.ndarray:
             predictor.batches = batches
-            return np.concatenate([found["logprob"] for found in predictor.score(jobs, TokenScorer())])
+            return np.concatenate([records["logprob"] for records in predictor.score(jobs, TokenScorer())])
 
         return score
 
@@ -247,9 +248,11 @@ class Seq2SeqEngine:
         scorer = TokenScorer(extras, begins)
         for chunk in prompts.iter_slices(CHUNK):
             encoded, sources = self._encode(chunk)
-            refuse_overlong(self._count(encoded, sources), window=self.encoder.window, name=self._source.name)
+            refuse_long_sequences(
+                self._count(encoded, sources), window=self.encoder.window, name=self._source.name
+            )
             read = encoded.lengths + np.array([len(ids) for ids in sources.ids])
-            often = encoded.count(encoded.own) if self.encoder.policy.seq2seq == "words" else 1
+            often = encoded.count(encoded.of_text) if self.encoder.policy.seq2seq == "words" else 1
             for unit in split_units(read * often, budget=UNIT_TOKENS):
                 if not all(encoded.request[i] in done for i in unit):
                     yield self._score(encoded, sources, unit, scorer)
@@ -266,7 +269,7 @@ class Seq2SeqEngine:
 
     def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
         """Rows of CONTINUATIONS: the decoder's output after the encoder has read each prompt."""
-        texts = [text.lower() for text in prompts] if self._policy.casing == "lower" else list(prompts)
+        texts = [apply_casing(text, self._policy.casing) for text in prompts]
         rows = self._tokenizer(texts, verbose=False)["input_ids"]
         refuse_long_prompts(rows, limits=[0] * len(rows), window=self.info.window, name=self._source.name)
         refuse_long_prompts([[0]], limits=[sampling.tokens], window=self.info.window, name=self._source.name)
@@ -287,7 +290,7 @@ class Seq2SeqEngine:
         else:
             sources = Sources.none(len(prompts))
         encoded = self.encoder.encode(prompts)
-        return replace(encoded, wanted=encoded.own), sources
+        return replace(encoded, wanted=encoded.of_text), sources
 
     def _count(self, encoded: Encoded, sources: Sources) -> pl.DataFrame:
         # The decoder's begin token, or the special tokens around the source, need room as well.
@@ -307,6 +310,6 @@ class Seq2SeqEngine:
         refuse_nonfinite(records["logprob"], name=self._source.name)
         return build_tokens(encoded, np.array(unit), records, self._tokenizer)
 
-    def _build_jobs(self, encoded: Encoded, sources: Sources, unit: range) -> list[Job]:
+    def _build_jobs(self, encoded: Encoded, sources: Sources, unit: range) -> list[DecoderJob]:
         method = self.encoder.policy.seq2seq
         return list(build_jobs(encoded, unit, method=method, layout=self.layout, sources=sources.ids))

@@ -20,12 +20,18 @@ from felicity.engines.runtime import (
     rank_fillers,
     refuse_long_frames,
 )
-from felicity.engines.seq2seq.forward import Layout, Seq2SeqPredictor
+from felicity.engines.seq2seq.forward import Seq2SeqPredictor, SpecialTokens
 from felicity.engines.tokenizing import Encoder
 
 
 def fill_gaps(
-    predictor: Seq2SeqPredictor, encoder: Encoder, layout: Layout, frames: Sequence[str], *, k: int, name: str
+    predictor: Seq2SeqPredictor,
+    encoder: Encoder,
+    layout: SpecialTokens,
+    frames: Sequence[str],
+    *,
+    k: int,
+    name: str,
 ) -> pl.DataFrame:
     """Rows of FILLERS."""
     parsed = [parse_frame(text) for text in frames]
@@ -41,7 +47,7 @@ def fill_gaps(
 def score_gaps(
     predictor: Seq2SeqPredictor,
     encoder: Encoder,
-    layout: Layout,
+    layout: SpecialTokens,
     frames: Sequence[str],
     candidates: Sequence[Sequence[str]],
     *,
@@ -53,7 +59,9 @@ def score_gaps(
     refuse_long_frames(filled, encoder, name=name, around=1 + len(layout.behind))
     spans = [(int(filled.begin[i]), int(filled.end[i])) for i in range(len(words))]
     jobs = [layout.fill(filled.ids(i), *span) for i, span in enumerate(spans)]
-    sums = [float(found["logprob"].sum(dtype=np.float64)) for found in predictor.score(jobs, TokenScorer())]
+    sums = [
+        float(records["logprob"].sum(dtype=np.float64)) for records in predictor.score(jobs, TokenScorer())
+    ]
     pieces = [
         encoder.tokenizer.convert_ids_to_tokens(filled.ids(i)[begin:end].tolist())
         for i, (begin, end) in enumerate(spans)

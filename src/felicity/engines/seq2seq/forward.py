@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from felicity.core.casing import apply_casing
 from felicity.core.errors import NotPossible
 from felicity.engines.masked import find_word_ends
 from felicity.engines.runtime import (
@@ -17,11 +18,11 @@ from felicity.engines.runtime import (
     TokenScorer,
     find_switching,
     group_equal,
-    normalize,
+    normalize_logits,
     restore_attention,
 )
 from felicity.engines.runtime import MASKED_BATCH_TOKENS as BATCH_TOKENS
-from felicity.engines.tokenizing import Encoded, Encoder, split_sentences
+from felicity.engines.tokenizing import Encoded, Encoder, split_at_sentences
 
 SENTINEL = "<extra_id_0>"
 
@@ -42,15 +43,14 @@ class Sources:
 
 def encode_sources(prompts: pl.DataFrame, encoder: Encoder) -> Sources:
     """The contexts between the tokenizer's special tokens, old sentences dropped if the policy allows it."""
-    contexts = prompts["context_text"].fill_null("").to_list()
-    if encoder.policy.casing == "lower":
-        contexts = [context.lower() for context in contexts]
+    written = prompts["context_text"].fill_null("").to_list()
+    contexts = [apply_casing(context, encoder.policy.casing) for context in written]
     rows = encoder.tokenizer(contexts, verbose=False)["input_ids"] if contexts else []
     around = len(encoder.tokenizer("")["input_ids"])
     dropped = np.zeros(len(rows), np.int64)
     if encoder.policy.overflow == "drop":
         for i in [i for i, row in enumerate(rows) if len(row) > encoder.window]:
-            sentences = split_sentences(contexts[i])
+            sentences = split_at_sentences(contexts[i])
             while sentences and len(rows[i]) > encoder.window:
                 sentences = sentences[1:]
                 dropped[i] += 1
@@ -60,7 +60,7 @@ def encode_sources(prompts: pl.DataFrame, encoder: Encoder) -> Sources:
 
 
 @dataclass(frozen=True)
-class Job:
+class DecoderJob:
     """The encoder reads `source`; the decoder's tokens from `begin` on are scored."""
 
     source: np.ndarray
@@ -69,7 +69,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Layout:
+class SpecialTokens:
     """The special tokens of an encoder-decoder.
 
     front, behind: the tokenizer's special tokens around a source. start: the decoder's begin token.
@@ -84,56 +84,58 @@ class Layout:
     rewrites: bool
 
     @classmethod
-    def find(cls, tokenizer: Any, start: int) -> "Layout":
+    def find(cls, tokenizer: Any, start: int) -> "SpecialTokens":
         """The layout according to the tokenizer."""
         output = tokenizer("a", return_special_tokens_mask=True)
         ids, special = output["input_ids"], output["special_tokens_mask"]
-        inner = [place for place, bit in enumerate(special) if not bit]
+        inner = [index for index, bit in enumerate(special) if not bit]
         sentinel = SENTINEL in tokenizer.get_vocab()
         gap = tokenizer.convert_tokens_to_ids(SENTINEL) if sentinel else tokenizer.mask_token_id
         return cls(ids[: inner[0]], ids[inner[-1] + 1 :], start, gap, not sentinel)
 
-    def write(self, ids: np.ndarray, source: np.ndarray, first: int) -> Job:
+    def write(self, ids: np.ndarray, source: np.ndarray, first: int) -> DecoderJob:
         """The decoder writes all of `ids`; the text starts at `first`."""
         decoder = np.concatenate([[self.start], ids])
-        return Job(source, decoder, 1 + first)
+        return DecoderJob(source, decoder, 1 + first)
 
-    def fill(self, ids: np.ndarray, begin: int, end: int) -> Job:
+    def fill(self, ids: np.ndarray, begin: int, end: int) -> DecoderJob:
         """The decoder fills the gap that `ids[begin:end]` leaves."""
         if self.gap is None:
             raise NotPossible("The model's tokenizer has no sentinel or mask token, so it cannot fill gaps.")
         source = np.concatenate([ids[:begin], [self.gap], ids[end:], np.array(self.behind, dtype=np.int64)])
         if self.rewrites:
-            return Job(source, np.concatenate([[self.start], ids[:end]]), 1 + begin)
-        return Job(source, np.concatenate([[self.start, self.gap], ids[begin:end]]), 2)
+            return DecoderJob(source, np.concatenate([[self.start], ids[:end]]), 1 + begin)
+        return DecoderJob(source, np.concatenate([[self.start, self.gap], ids[begin:end]]), 2)
 
 
 def build_jobs(
-    encoded: Encoded, unit: range, *, method: str, layout: Layout, sources: Sequence[np.ndarray]
-) -> Iterator[Job]:
+    encoded: Encoded, unit: range, *, method: str, layout: SpecialTokens, sources: Sequence[np.ndarray]
+) -> Iterator[DecoderJob]:
     """The jobs that score some texts, in the order of their tokens; `sources` are used for `target`."""
     for i in unit:
         first = encoded.bounds[i]
         ids = encoded.ids[first : encoded.bounds[i + 1]]
-        own = first + np.flatnonzero(encoded.own[first : encoded.bounds[i + 1]])
+        targets = first + np.flatnonzero(encoded.of_text[first : encoded.bounds[i + 1]])
         if method == "target":
-            yield layout.write(ids, sources[i], int(own[0] - first))
+            yield layout.write(ids, sources[i], int(targets[0] - first))
         elif method == "span":
-            yield layout.fill(ids, int(own[0] - first), int(own[-1] + 1 - first))
+            yield layout.fill(ids, int(targets[0] - first), int(targets[-1] + 1 - first))
         else:
-            yield from _fill_words(encoded, own, ids, layout)
+            yield from _fill_words(encoded, targets, ids, layout)
 
 
-def _fill_words(encoded: Encoded, own: np.ndarray, ids: np.ndarray, layout: Layout) -> Iterator[Job]:
-    first = int(np.searchsorted(encoded.bounds, own[0], side="right")) - 1
+def _fill_words(
+    encoded: Encoded, targets: np.ndarray, ids: np.ndarray, layout: SpecialTokens
+) -> Iterator[DecoderJob]:
+    first = int(np.searchsorted(encoded.bounds, targets[0], side="right")) - 1
     start = encoded.bounds[first]
-    ends = find_word_ends(encoded, own, np.full(len(own), first))
-    place = 0
-    while place < len(own):
-        size = int(ends[place] - own[place])
-        begin = int(own[place] - start)
+    ends = find_word_ends(encoded, targets, np.full(len(targets), first))
+    position = 0
+    while position < len(targets):
+        size = int(ends[position] - targets[position])
+        begin = int(targets[position] - start)
         yield layout.fill(ids, begin, begin + size)
-        place += size
+        position += size
 
 
 class Seq2SeqPredictor:
@@ -146,7 +148,7 @@ class Seq2SeqPredictor:
         self._switching = find_switching(model)
         self.selector = PositionSelector(model.get_decoder())
 
-    def score(self, jobs: Sequence[Job], scorer: TokenScorer) -> list[np.ndarray]:
+    def score(self, jobs: Sequence[DecoderJob], scorer: TokenScorer) -> list[np.ndarray]:
         """Records of each job's scored tokens: log p(token | source, the tokens before it)."""
         values: list[np.ndarray] = [np.empty(0)] * len(jobs)
         for batch in self._plan(jobs):
@@ -159,27 +161,27 @@ class Seq2SeqPredictor:
                 values[i] = part
         return values
 
-    def predict(self, jobs: Sequence[Job]) -> Iterator[tuple[int, np.ndarray]]:
+    def predict(self, jobs: Sequence[DecoderJob]) -> Iterator[tuple[int, np.ndarray]]:
         """For each job, the log-probabilities over the vocabulary for the token at `begin`."""
         for batch in self._plan(jobs):
             written = [jobs[i].decoder[: jobs[i].begin] for i in batch]
             last = [np.array([len(ids) - 1]) for ids in written]
             logits = self._forward([jobs[i] for i in batch], written, last)
-            yield from zip(batch, normalize(logits), strict=True)
+            yield from zip(batch, normalize_logits(logits), strict=True)
 
-    def _plan(self, jobs: Sequence[Job]) -> list[list[int]]:
+    def _plan(self, jobs: Sequence[DecoderJob]) -> list[list[int]]:
         """Jobs, longest first, in batches of bounded tokens and logits."""
         if self.batches == PADDED:
             return self._plan_padded(jobs)
         if self.batches == ALONE:
-            return [[place] for place in range(len(jobs))]
+            return [[index] for index in range(len(jobs))]
         batches = []
         for group in group_equal([(len(job.source), len(job.decoder), job.begin) for job in jobs]):
-            planned = self._plan_padded([jobs[place] for place in group])
+            planned = self._plan_padded([jobs[index] for index in group])
             batches += [group[batch].tolist() for batch in planned]
         return batches
 
-    def _plan_padded(self, jobs: Sequence[Job]) -> list[list[int]]:
+    def _plan_padded(self, jobs: Sequence[DecoderJob]) -> list[list[int]]:
         most = max(1, LOGITS // self._model.config.get_text_config().vocab_size)
         size = np.array([len(job.source) + len(job.decoder) for job in jobs])
         order = np.argsort(-size, kind="stable")
@@ -193,15 +195,15 @@ class Seq2SeqPredictor:
         return batches
 
     def _forward(
-        self, jobs: Sequence[Job], written: Sequence[np.ndarray], wanted: Sequence[np.ndarray]
+        self, jobs: Sequence[DecoderJob], written: Sequence[np.ndarray], wanted: Sequence[np.ndarray]
     ) -> Any:
         """Logits at the wanted positions of the decoders' inputs, one job after the other."""
         import torch
 
         device = self._model.device
         sources = list({job.source.tobytes(): job.source for job in jobs}.values())
-        place = {source.tobytes(): row for row, source in enumerate(sources)}
-        row = torch.tensor([place[job.source.tobytes()] for job in jobs], device=device)
+        row_of = {source.tobytes(): row for row, source in enumerate(sources)}
+        row = torch.tensor([row_of[job.source.tobytes()] for job in jobs], device=device)
         rows = np.repeat(np.arange(len(jobs)), [len(part) for part in wanted])
         places = np.concatenate(wanted)
         with torch.inference_mode():
@@ -225,8 +227,8 @@ class Seq2SeqPredictor:
 
         lengths = np.array([len(row) for row in rows])
         ids = np.full((len(rows), int(lengths.max())), self._pad, dtype=np.int64)
-        for place, row in enumerate(rows):
-            ids[place, : len(row)] = row
+        for index, row in enumerate(rows):
+            ids[index, : len(row)] = row
         seen = (np.arange(ids.shape[1]) < lengths[:, None]).astype(np.int64)
         device = self._model.device
         return torch.from_numpy(ids).to(device), torch.from_numpy(seen).to(device)

@@ -106,7 +106,7 @@ UNEXPECTED = (
 )
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The server refuses the request: an unsupported request, or an unknown path or model."""
 
     def __init__(self, status: int, said: str) -> None:
@@ -191,7 +191,7 @@ class Client:
             if response.status_code in TRANSIENT and "insufficient_quota" not in said:
                 asked = read_retry_after(response.headers.get("retry-after"), now=time.time())
                 raise _TransientError(f"status {response.status_code}{': ' * bool(said)}{said}", wait=asked)
-            raise Refused(response.status_code, said)
+            raise RequestRefused(response.status_code, said)
         try:
             return read(response.json())
         except UNEXPECTED as error:
@@ -254,7 +254,7 @@ def _trust() -> Any:
     return httpx.create_ssl_context()
 
 
-def explain(refused: Refused, *, url: str, model: str) -> FelicityError:
+def explain(refused: RequestRefused, *, url: str, model: str) -> FelicityError:
     """A refusal in one sentence with the next step."""
     said = f" ({refused.said})" if refused.said else ""
     if refused.status in KEY_REFUSED:
@@ -299,10 +299,10 @@ def scrub(text: str, key: str) -> str:
 def _find_message(response: Any, clean: Callable[[str], str]) -> str:
     """The message in an error's body, short and on one line; the key is removed before it is cut."""
     try:
-        found = response.json()
+        message = response.json()
     except (ValueError, RecursionError):
-        found = response.text
+        message = response.text
     for field in ("error", "message", "detail"):
-        if isinstance(found, dict) and field in found:
-            found = found[field]
-    return clean(" ".join(str(found)[:MESSAGE_CHARACTERS].split()))[:SAID_CHARACTERS]
+        if isinstance(message, dict) and field in message:
+            message = message[field]
+    return clean(" ".join(str(message)[:MESSAGE_CHARACTERS].split()))[:SAID_CHARACTERS]

@@ -14,7 +14,7 @@ from felicity.core.errors import BadInput, NotPossible
 from felicity.core.ids import fingerprint
 from felicity.core.schemas import CONTINUATIONS, FILLERS
 from felicity.engines.causal import encode_prompt, parse_left_frame
-from felicity.engines.served.client import BadResponse, Client, Refused
+from felicity.engines.served.client import BadResponse, Client, RequestRefused
 from felicity.engines.served.connection import Connection
 from felicity.engines.served.protocols import Prompt, find_choice, next_body, read_next
 from felicity.engines.tokenizing import Encoder
@@ -41,7 +41,7 @@ class TopLimit:
         return (k + SPARE, k) if k + SPARE < self.refused else (k,)
 
 
-def fill_next(
+def request_fillers(
     connection: Connection, encoder: Encoder | None, frames: Sequence[str], *, k: int, top_limit: TopLimit
 ) -> pl.DataFrame:
     """Rows of FILLERS: the most probable tokens right after the text before the blank.
@@ -49,12 +49,16 @@ def fill_next(
     Raises NotPossible if the server gives fewer than k.
     """
     parsed = [parse_left_frame(text, name=connection.model) for text in frames]
-    prompts = [build_prompt(encoder, frame.before.rstrip(), name=connection.model) for frame in parsed]
-    found = connection.collect(
+    prompts = [
+        build_completion_prompt(encoder, frame.before.rstrip(), name=connection.model) for frame in parsed
+    ]
+    answers = connection.collect(
         prompts, partial(_request_next, model=connection.model, k=k, top_limit=top_limit)
     )
     rows = [
-        row for frame, likeliest in zip(parsed, found, strict=True) for row in _rank(frame.text, likeliest, k)
+        row
+        for frame, likeliest in zip(parsed, answers, strict=True)
+        for row in _rank(frame.text, likeliest, k)
     ]
     return pl.DataFrame(rows, schema=FILLERS, orient="row")
 
@@ -65,17 +69,19 @@ async def _request_next(client: Client, prompt: Prompt, *, model: str, k: int, t
     for asked in top_limit.request_sizes(k):
         body = next_body(model, prompt, asked)
         try:
-            found = await client.ask(f"{client.url}/completions", body, read=read_next, tokens=len(prompt))
-        except Refused as refused:
+            candidates = await client.ask(
+                f"{client.url}/completions", body, read=read_next, tokens=len(prompt)
+            )
+        except RequestRefused as refused:
             if refused.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY):
                 raise
             top_limit.refused = min(top_limit.refused, asked)
             said = refused.said
             continue
-        if len(found) >= min(k, top_limit.vocabulary or k):
+        if len(candidates) >= min(k, top_limit.vocabulary or k):
             # Servers add the token that they sampled to those requested.
-            return found[:asked]
-        said = f"it gave {len(found)} of {asked}"
+            return candidates[:asked]
+        said = f"it gave {len(candidates)} of {asked}"
         break
     raise NotPossible(
         f"The server at {client.url} does not give the {k} most probable tokens ({said}); request fewer "
@@ -100,7 +106,7 @@ def _rank(frame: str, likeliest: Next, k: int) -> list[tuple[Any, ...]]:
     return rows
 
 
-def generate_texts(
+def request_continuations(
     connection: Connection, encoder: Encoder | None, prompts: Sequence[str], *, sampling: Sampling
 ) -> pl.DataFrame:
     """Rows of CONTINUATIONS; each is a request with its own seed, so that none depends on another.
@@ -116,7 +122,7 @@ def generate_texts(
             "be counted; limit those of the continuation only."
         )
     asked = [(text, sample) for text in prompts for sample in range(sampling.samples)]
-    built = {text: build_prompt(encoder, text, name=connection.model) for text in prompts}
+    built = {text: build_completion_prompt(encoder, text, name=connection.model) for text in prompts}
     limits = {
         text: sampling.tokens if sampling.whole is None else min(sampling.tokens, sampling.whole - len(row))
         for text, row in built.items()
@@ -163,7 +169,7 @@ def _end(choice: dict[str, Any], sampling: Sampling) -> str:
     return "stop" if sampling.stop else "end"
 
 
-def build_prompt(encoder: Encoder | None, text: str, *, name: str) -> Prompt:
+def build_completion_prompt(encoder: Encoder | None, text: str, *, name: str) -> Prompt:
     """A prompt as it is sent.
 
     Raises NotPossible if it is empty.

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TypeVar
 
 from felicity.core.errors import NotPossible
-from felicity.engines.served.client import Client, RateLimiter, Refused, explain
+from felicity.engines.served.client import Client, RateLimiter, RequestRefused, explain
 from felicity.engines.served.settings import Serving, read_key
 
 J = TypeVar("J")
@@ -74,8 +74,8 @@ def collect(
     async def numbered_work(client: Client, job: tuple[int, J]) -> R:
         return await work(client, job[1])
 
-    found = {job[0]: result for job, result in stream(connect, numbered, numbered_work, width=width)}
-    return [found[place] for place in range(len(numbered))]
+    results = {job[0]: result for job, result in stream(connect, numbered, numbered_work, width=width)}
+    return [results[place] for place in range(len(numbered))]
 
 
 def _run(
@@ -148,12 +148,12 @@ class Connection:
         """Each job with its result, in order of completion."""
         try:
             yield from stream(self.connect, jobs, work, width=self.serving.concurrency)
-        except Refused as refused:
+        except RequestRefused as refused:
             raise explain(refused, url=self.url, model=self.model) from refused
 
     def collect(self, jobs: Sequence[J], work: Work[J, R], *, width: int | None = None) -> list[R]:
         """All results, in the order of the jobs."""
         try:
             return collect(self.connect, jobs, work, width=width or self.serving.concurrency)
-        except Refused as refused:
+        except RequestRefused as refused:
             raise explain(refused, url=self.url, model=self.model) from refused

@@ -12,17 +12,17 @@ from felicity.core.engine import NO_EXTRAS, EngineInfo, Sampling, TokenExtras
 from felicity.core.errors import NotPossible
 from felicity.core.schemas import ENCODINGS
 from felicity.engines.causal import score_next
-from felicity.engines.runtime import refuse_overlong
+from felicity.engines.runtime import refuse_long_sequences
 from felicity.engines.served.client import Client
-from felicity.engines.served.completion import TopLimit, fill_next, generate_texts
+from felicity.engines.served.completion import TopLimit, request_continuations, request_fillers
 from felicity.engines.served.connection import Connection
 from felicity.engines.served.prompts import (
     Row,
     build_row,
+    build_served_tokens,
     build_text_row,
-    build_tokens,
     build_whole,
-    count_tokens,
+    count_prompt_tokens,
     ids_of,
     read_forced,
     refuse_other_tokens,
@@ -45,16 +45,16 @@ CHARACTERS_A_TOKEN = 4
 
 
 @dataclass(frozen=True)
-class Job:
+class PromptJob:
     """One prompt to score: its index in the chunk, and its first token to score."""
 
-    place: int
+    index: int
     prompt: Prompt
     tokens: int
     first: int = 1
 
 
-ReadJob = Callable[[Client, Job], Awaitable[PromptScores]]
+ReadJob = Callable[[Client, PromptJob], Awaitable[PromptScores]]
 
 
 class ServedEngine:
@@ -98,7 +98,7 @@ class ServedEngine:
         """One row of ENCODINGS per prompt; nulls if only the server knows its tokens."""
         if self._encoder is None:
             return unknown_encodings(prompts)
-        parts = [count_tokens(self._encoder.encode(part), self._encoder) for part in _chunks(prompts)]
+        parts = [count_prompt_tokens(self._encoder.encode(part), self._encoder) for part in _chunks(prompts)]
         return pl.concat(parts) if parts else pl.DataFrame(schema=ENCODINGS)
 
     def estimate_cost(self, prompts: pl.DataFrame) -> CostEstimate:
@@ -108,13 +108,13 @@ class ServedEngine:
             wholes = prompts.select(pl.concat_str("context_text", "text", ignore_nulls=True)).to_series()
             tokens = int(wholes.str.len_chars().sum()) // CHARACTERS_A_TOKEN + requests
         else:
-            known = self.encode(prompts).select(own="n_tokens", before="n_context").cast(pl.Int64)
-            tokens = int(known.sum_horizontal().sum())
+            counts = self.encode(prompts).select(own="n_tokens", before="n_context").cast(pl.Int64)
+            tokens = int(counts.sum_horizontal().sum())
             if self._dialect and self._dialect.method == "forced":
                 # Each token is a request with everything before it.
-                requests = int(known["own"].sum())
+                requests = int(counts["own"].sum())
                 sent = pl.col("own") * pl.col("before") + pl.col("own") * (pl.col("own") + 1) // 2
-                tokens = int(known.select(sent.sum()).item())
+                tokens = int(counts.select(sent.sum()).item())
         return self._connection.serving.bill(requests=requests, tokens=tokens)
 
     def score(
@@ -146,7 +146,7 @@ class ServedEngine:
 
     def fill(self, frames: Sequence[str], *, k: int) -> pl.DataFrame:
         """Rows of FILLERS: the k most probable tokens after the text before each frame's blank."""
-        return fill_next(self._connection, self._encoder, frames, k=k, top_limit=self._top_limit)
+        return request_fillers(self._connection, self._encoder, frames, k=k, top_limit=self._top_limit)
 
     def score_candidates(self, frames: Sequence[str], candidates: Sequence[Sequence[str]]) -> pl.DataFrame:
         """Rows of CANDIDATES: log p(candidate | the text before the blank)."""
@@ -155,7 +155,7 @@ class ServedEngine:
 
     def generate(self, prompts: Sequence[str], *, sampling: Sampling) -> pl.DataFrame:
         """Rows of CONTINUATIONS: each prompt continued by the server."""
-        return generate_texts(self._connection, self._encoder, prompts, sampling=sampling)
+        return request_continuations(self._connection, self._encoder, prompts, sampling=sampling)
 
     def _frames(self, rows: Iterator[Row]) -> Iterator[pl.DataFrame]:
         """Rows in frames of some hundreds, or of some seconds."""
@@ -167,26 +167,28 @@ class ServedEngine:
                 waited = time.monotonic() - since
                 few = len(held) >= FEW_ROWS and waited > FEW_SECONDS
                 if few or len(held) >= FRAME_ROWS or waited > FRAME_SECONDS:
-                    yield build_tokens(held)
+                    yield build_served_tokens(held)
                     held, since = [], time.monotonic()
         except Exception:
             # Yield what arrived before the failure.
             self._failed = True
             if held:
-                yield build_tokens(held)
+                yield build_served_tokens(held)
             raise
         if held:
-            yield build_tokens(held)
+            yield build_served_tokens(held)
 
     def _score_ids(self, chunk: pl.DataFrame, encoder: Encoder, read: ReadJob) -> Iterator[Row]:
         encoded = encoder.encode(chunk)
-        refuse_overlong(count_tokens(encoded, encoder), window=encoder.window, name=self.info.name)
-        ids = [ids_of(encoded, place) for place in range(len(encoded))]
+        refuse_long_sequences(
+            count_prompt_tokens(encoded, encoder), window=encoder.window, name=self.info.name
+        )
+        ids = [ids_of(encoded, index) for index in range(len(encoded))]
         first = [int(encoded.wanted[begin:end].argmax()) for begin, end in pairwise(encoded.bounds)]
-        jobs = [Job(place, found, len(found), first[place]) for place, found in enumerate(ids)]
+        jobs = [PromptJob(index, prompt, len(prompt), first[index]) for index, prompt in enumerate(ids)]
         for job, scores in self._connection.stream(jobs, read):
-            refuse_other_tokens(ids[job.place], scores, encoder.tokenizer, url=self._connection.url)
-            yield build_row(encoded, job.place, scores, encoder.tokenizer)
+            refuse_other_tokens(ids[job.index], scores, encoder.tokenizer, url=self._connection.url)
+            yield build_row(encoded, job.index, scores, encoder.tokenizer)
 
     def _score_texts(self, chunk: pl.DataFrame, read: ReadJob) -> Iterator[Row]:
         wholes = [
@@ -194,13 +196,14 @@ class ServedEngine:
             for context, text in zip(chunk["context_text"].fill_null(""), chunk["text"], strict=True)
         ]
         jobs = [
-            Job(place, whole, len(whole) // CHARACTERS_A_TOKEN + 1) for place, (whole, _) in enumerate(wholes)
+            PromptJob(index, whole, len(whole) // CHARACTERS_A_TOKEN + 1)
+            for index, (whole, _) in enumerate(wholes)
         ]
         for job, scores in self._connection.stream(jobs, read):
-            yield build_text_row(chunk["request"][job.place], *wholes[job.place], scores)
+            yield build_text_row(chunk["request"][job.index], *wholes[job.index], scores)
 
 
-async def read_prompt(client: Client, job: Job, *, model: str, dialect: Dialect) -> PromptScores:
+async def read_prompt(client: Client, job: PromptJob, *, model: str, dialect: Dialect) -> PromptScores:
     """The log-probabilities of one prompt."""
     if dialect.method == "forced" and not isinstance(job.prompt, str):
         return await read_forced(client, model, job.prompt, job.first)

@@ -18,7 +18,7 @@ from felicity.core.schemas import PROMPTS
 from felicity.core.watched import WatchedFiles
 from felicity.engines.runtime import load_tokenizer
 from felicity.engines.served.connection import Connection
-from felicity.engines.served.engine import Job, ServedEngine, read_prompt
+from felicity.engines.served.engine import PromptJob, ServedEngine, read_prompt
 from felicity.engines.served.probing import (
     PROBE,
     SAME,
@@ -31,7 +31,7 @@ from felicity.engines.served.probing import (
     measure_distance,
     measure_noise,
     refuse_other_tokenizer,
-    tokenize,
+    request_tokenization,
 )
 from felicity.engines.served.prompts import (
     find_forced,
@@ -80,7 +80,7 @@ def open_served(spec: str, *, policy: Policy, serving: Serving) -> ServedEngine:
     connection = connection.replace(model=server.model)
     query = choose_query_format(connection, server, policy)
     declared = query.encoder.policy if query.encoder else resolve_text_policy(policy)
-    told = {
+    server_record = {
         "url": connection.url,
         "model": server.model,
         "entry": server.entry,
@@ -91,8 +91,8 @@ def open_served(spec: str, *, policy: Policy, serving: Serving) -> ServedEngine:
     # The server is identified, and later recognized, by the probe under the declared begin token.
     verify = partial(refuse_other_model, query=query, before=probe)
     asked = {"policy": declared.key, "tokenizer": query.digest}
-    identity = identify(told | asked, list(chain(*probe)), noise=noise)
-    weights = fingerprint([told, identity.digest])
+    identity = identify(server_record | asked, list(chain(*probe)), noise=noise)
+    weights = fingerprint([server_record, identity.digest])
     begin = measure_begin(connection, query, policy, weights=weights)
     if begin and query.encoder:
         query = replace(query, encoder=replace(query.encoder, policy=declared.replace(bos=begin.token)))
@@ -109,7 +109,7 @@ def open_served(spec: str, *, policy: Policy, serving: Serving) -> ServedEngine:
         window=query.encoder.window if query.encoder and server.window else server.window,
         noise=identity.noise,
         can=("score", "fill", "generate") if query.dialect else ("fill", "generate"),
-        notes=told
+        notes=server_record
         | {"asked": query.dialect.method if query.dialect else "top", "tokens": query.origin}
         | (begin.note if begin else {}),
     )
@@ -130,7 +130,7 @@ def measure_begin(
 
     def score(sequences: list[list[int]]) -> list[float]:
         work = partial(read_prompt, model=connection.model, dialect=dialect)
-        jobs = [Job(place, sequence, len(sequence)) for place, sequence in enumerate(sequences)]
+        jobs = [PromptJob(place, sequence, len(sequence)) for place, sequence in enumerate(sequences)]
         answers = connection.collect(jobs, work)
         return [sum(value for value in scores.logprobs[1:] if value is not None) for scores in answers]
 
@@ -198,18 +198,18 @@ def find_tokens(connection: Connection, server: Server) -> Tokens | None:
     if kind is None:
         return None
     tokenizer = RemoteTokenizer(
-        partial(tokenize, connection, kind=kind),
+        partial(request_tokenization, connection, kind=kind),
         name=server.model,
         bos_token=server.bos or _find_begin(connection, kind),
         eos_token=server.eos,
     )
-    digest = fingerprint([ids for ids, _pieces in tokenize(connection, PROBE, False, kind=kind)])
+    digest = fingerprint([ids for ids, _pieces in request_tokenization(connection, PROBE, False, kind=kind)])
     return Tokens(tokenizer=tokenizer, digest=digest, origin=f"of the server's /tokenize ({kind})")
 
 
 def _find_begin(connection: Connection, kind: str) -> str | None:
     """The begin token, if the tokenizer puts one before an empty text."""
-    ((ids, pieces),) = tokenize(connection, [""], True, kind=kind, tolerant=True)
+    ((ids, pieces),) = request_tokenization(connection, [""], True, kind=kind, tolerant=True)
     piece = pieces[0] if len(ids) == 1 else None
     return piece.decode("utf-8", "replace") if isinstance(piece, bytes) else piece
 
@@ -247,8 +247,8 @@ def ask_probe(connection: Connection, query: QueryFormat, prompts: Sequence[Prom
     return [[value for value in scores.logprobs if value is not None] for scores in answers]
 
 
-def _as_jobs(prompts: Sequence[Prompt]) -> list[Job]:
-    return [Job(place, prompt, len(prompt)) for place, prompt in enumerate(prompts)]
+def _as_jobs(prompts: Sequence[Prompt]) -> list[PromptJob]:
+    return [PromptJob(place, prompt, len(prompt)) for place, prompt in enumerate(prompts)]
 
 
 def refuse_other_model(
@@ -287,15 +287,15 @@ def run_probe(connection: Connection, query: QueryFormat) -> tuple[list[list[flo
         sum(value for value in scores.logprobs if value is not None)
         for scores in connection.collect(company, work)
     ]
-    noise = measure_noise([sums[job.place] for job in company], [together])
+    noise = measure_noise([sums[job.index] for job in company], [together])
     return alone, noise
 
 
 def _request_next(connection: Connection, prompts: Sequence[Prompt]) -> list[list[float]]:
-    found = [find_next(connection, prompt, PROBE_TOP) for prompt in prompts]
-    if not all(found):
+    answers = [find_next(connection, prompt, PROBE_TOP) for prompt in prompts]
+    if not all(answers):
         raise NotPossible(
             f"The server at {connection.url} gives no log-probabilities for '{connection.model}', neither of "
             "a prompt nor of the next token; serve it with vLLM, or give its files to -m."
         )
-    return [[value for _token, value in rows[:PROBE_TOP]] for rows in found if rows]
+    return [[value for _token, value in rows[:PROBE_TOP]] for rows in answers if rows]

@@ -12,7 +12,7 @@ import numpy as np
 from felicity.core.errors import BadInput, FelicityError, UnknownName
 from felicity.core.files import cache_folder, disk_errors, replacing
 from felicity.core.ids import fingerprint
-from felicity.engines.served.client import KEY_REFUSED, UNEXPECTED, Client, Refused
+from felicity.engines.served.client import KEY_REFUSED, UNEXPECTED, Client, RequestRefused
 from felicity.engines.served.connection import Connection
 from felicity.engines.served.protocols import Dialect, Prompt, Tokenized, next_body, read_next
 from felicity.engines.served.tokenizer import llama_body, read_llama, read_vllm, vllm_body
@@ -56,9 +56,9 @@ def identify(server: dict[str, Any], values: list[float], *, noise: float) -> Id
     folder = cache_folder() / "served" / fingerprint(server)
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        found = [_read_identity(path) for path in sorted(folder.glob("*.json"))]
-    known = [record for record in found if record is not None]
-    same = [(measure_distance(record["probe"], values), record) for record in known]
+        records = [_read_identity(path) for path in sorted(folder.glob("*.json"))]
+    complete = [record for record in records if record is not None]
+    same = [(measure_distance(record["probe"], values), record) for record in complete]
     near = [(distance, record) for distance, record in same if distance <= SAME]
     if near:
         record = min(near, key=lambda pair: pair[0])[1]
@@ -131,8 +131,8 @@ def describe_server(connection: Connection, name: str) -> Server:
     entries = [row for row in rows if isinstance(row, dict) and "id" in row] if isinstance(rows, list) else []
     model = _choose(name, [str(row["id"]) for row in entries], strict=not props, url=connection.url)
     entry = next((row for row in entries if row["id"] == model), {})
-    found = props.get("default_generation_settings")
-    settings = found if isinstance(found, dict) else {}
+    defaults = props.get("default_generation_settings")
+    settings = defaults if isinstance(defaults, dict) else {}
     return Server(
         model=model,
         entry={key: entry[key] for key in ENTRY if entry.get(key) is not None},
@@ -167,13 +167,13 @@ def _choose(name: str, listed: list[str], *, strict: bool, url: str) -> str:
 def find_tokenizer(connection: Connection, text: str) -> str | None:
     """The server's tokenizing API, if it has one."""
     for kind in TOKENIZERS:
-        ((ids, pieces),) = tokenize(connection, [text], False, kind=kind, tolerant=True)
+        ((ids, pieces),) = request_tokenization(connection, [text], False, kind=kind, tolerant=True)
         if ids and pieces:
             return kind
     return None
 
 
-def tokenize(
+def request_tokenization(
     connection: Connection, texts: Sequence[str], special: bool, *, kind: str, tolerant: bool = False
 ) -> list[Tokenized]:
     """Ids and pieces of each text by the server's tokenizer; nothing if a tolerant caller is refused."""
@@ -210,8 +210,8 @@ def try_one(connection: Connection, body: dict[str, Any], read: Callable[[Any], 
     def work(client: Client, posted: dict[str, Any]) -> Any:
         return _try(client, f"{client.url}/completions", posted, read=read)
 
-    found: T | None = connection.collect([body], work)[0]
-    return found
+    answer: T | None = connection.collect([body], work)[0]
+    return answer
 
 
 def _as_is(payload: Any) -> Any:
@@ -231,7 +231,7 @@ async def _try(
 
     try:
         return await client.ask(url, body, read=tolerant)
-    except Refused as refused:
+    except RequestRefused as refused:
         if refused.status in KEY_REFUSED:
             raise
         return None
@@ -245,7 +245,7 @@ def refuse_other_tokenizer(connection: Connection, tokenizer: Any, texts: Sequen
     kind = find_tokenizer(connection, texts[0])
     if kind is None:
         return False
-    theirs = [ids for ids, _pieces in tokenize(connection, texts, False, kind=kind)]
+    theirs = [ids for ids, _pieces in request_tokenization(connection, texts, False, kind=kind)]
     ours = [list(ids) for ids in tokenizer(list(texts), add_special_tokens=False)["input_ids"]]
     for text, mine, its in zip(texts, ours, theirs, strict=True):
         if mine != its:

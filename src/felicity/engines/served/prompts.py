@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from felicity.core.casing import apply_casing
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS, TOKENS
@@ -38,7 +39,7 @@ SAME = 0.01
 FORCED = Dialect(method="forced")
 
 
-def count_tokens(encoded: Encoded, encoder: Encoder) -> pl.DataFrame:
+def count_prompt_tokens(encoded: Encoded, encoder: Encoder) -> pl.DataFrame:
     """One row of ENCODINGS per prompt."""
     tokenizer = encoder.tokenizer
     counted = encoder.begin in tokenizer.all_special_ids
@@ -56,8 +57,8 @@ def unknown_encodings(prompts: pl.DataFrame) -> pl.DataFrame:
 
 def ids_of(encoded: Encoded, place: int) -> list[int]:
     """The token ids of one prompt."""
-    found: list[int] = encoded.ids[encoded.bounds[place] : encoded.bounds[place + 1]].tolist()
-    return found
+    ids: list[int] = encoded.ids[encoded.bounds[place] : encoded.bounds[place + 1]].tolist()
+    return ids
 
 
 def refuse_other_tokens(ids: list[int], scores: PromptScores, tokenizer: Any, *, url: str) -> None:
@@ -82,18 +83,18 @@ def refuse_other_tokens(ids: list[int], scores: PromptScores, tokenizer: Any, *,
 def build_row(encoded: Encoded, place: int, scores: PromptScores, tokenizer: Any) -> Row:
     """One row of TOKENS for a prompt sent as ids."""
     part = slice(encoded.bounds[place], encoded.bounds[place + 1])
-    own = np.flatnonzero(encoded.own[part])
+    targets = np.flatnonzero(encoded.of_text[part])
     wanted = encoded.wanted[part]
     return {
         "request": encoded.request[place],
-        "tokens": tokenizer.convert_ids_to_tokens(encoded.ids[part][own].tolist()),
-        "start": encoded.start[part][own].tolist(),
-        "end": encoded.end[part][own].tolist(),
-        "logprob": [scores.logprobs[i] if wanted[i] else None for i in own],
+        "tokens": tokenizer.convert_ids_to_tokens(encoded.ids[part][targets].tolist()),
+        "start": encoded.start[part][targets].tolist(),
+        "end": encoded.end[part][targets].tolist(),
+        "logprob": [scores.logprobs[i] if wanted[i] else None for i in targets],
     }
 
 
-def build_tokens(rows: list[Row]) -> pl.DataFrame:
+def build_served_tokens(rows: list[Row]) -> pl.DataFrame:
     """Rows of TOKENS as a frame."""
     return pl.DataFrame(rows, schema=TOKENS)
 
@@ -106,7 +107,7 @@ def build_whole(context: str, text: str, policy: dict[str, str]) -> tuple[str, i
     """
     before = context + policy["join"] if context else ""
     whole = before + text
-    return (whole.lower() if policy["casing"] == "lower" else whole), len(before)
+    return apply_casing(whole, policy["casing"]), len(before)
 
 
 def resolve_text_policy(policy: Policy) -> Policy:
@@ -144,26 +145,26 @@ def build_text_row(request: str, whole: str, begin: int, scores: PromptScores) -
             f"The server's tokens for '{request}' do not make up its text, so they cannot be "
             "placed; name the model's tokenizer with --tokenizer."
         )
-    own = [place for place, span in enumerate(spans) if span[1] > begin]
-    if not own:
+    targets = [place for place, span in enumerate(spans) if span[1] > begin]
+    if not targets:
         raise BadInput(f"The text of '{request}' has no token to score; remove it or add a text.")
     return {
         "request": request,
-        "tokens": [scores.tokens[skipped + place] for place in own],
-        "start": [max(0, spans[place][0] - begin) for place in own],
-        "end": [spans[place][1] - begin for place in own],
-        "logprob": [scores.logprobs[skipped + place] for place in own],
+        "tokens": [scores.tokens[skipped + place] for place in targets],
+        "start": [max(0, spans[place][0] - begin) for place in targets],
+        "end": [spans[place][1] - begin for place in targets],
+        "logprob": [scores.logprobs[skipped + place] for place in targets],
     }
 
 
 def find_forced(connection: Connection, prompt: list[int]) -> Dialect | None:
     """The dialect of this module, if the server supports it: a forced token must keep its log-probability."""
-    told = try_one(connection, next_body(connection.model, prompt, TRIED), _read_ids)
-    if not told or len(told) < TRIED:
+    ids = try_one(connection, next_body(connection.model, prompt, TRIED), _read_ids)
+    if not ids or len(ids) < TRIED:
         return None
-    token, logprob = told[-1]
-    found = try_one(connection, _body(connection.model, prompt, token), partial(_read_forced, token=token))
-    return FORCED if found is not None and abs(found - logprob) < SAME else None
+    token, logprob = ids[-1]
+    value = try_one(connection, _body(connection.model, prompt, token), partial(_read_forced, token=token))
+    return FORCED if value is not None and abs(value - logprob) < SAME else None
 
 
 async def read_forced(client: Client, model: str, prompt: list[int], first: int) -> PromptScores:
@@ -171,17 +172,17 @@ async def read_forced(client: Client, model: str, prompt: list[int], first: int)
 
     Raises NotPossible if the server withholds one.
     """
-    found: list[float | None] = [None] * max(1, first)
-    for place in range(len(found), len(prompt)):
-        token = prompt[place]
+    logprobs: list[float | None] = [None] * max(1, first)
+    for position in range(len(logprobs), len(prompt)):
+        token = prompt[position]
         value = await client.ask(
             f"{client.url}/completions",
-            _body(model, prompt[:place], token),
+            _body(model, prompt[:position], token),
             read=partial(_read_forced, token=token),
-            tokens=place + 1,
+            tokens=position + 1,
         )
-        found.append(value)
-    return PromptScores(logprobs=found, tokens=[])
+        logprobs.append(value)
+    return PromptScores(logprobs=logprobs, tokens=[])
 
 
 def _body(model: str, prompt: list[int], token: int) -> dict[str, Any]:
@@ -189,14 +190,14 @@ def _body(model: str, prompt: list[int], token: int) -> dict[str, Any]:
 
 
 def _read_forced(payload: Any, *, token: int) -> float:
-    told = find_choice(payload)["logprobs"]
-    if told is None:
+    logprobs = find_choice(payload)["logprobs"]
+    if logprobs is None:
         # llama.cpp withholds tokens that start a character without ending it.
         raise NotPossible(
             f"The server does not give the log-probability of token {token}, which is only part of a "
             "character; serve the model with vLLM, or give its file to -m."
         )
-    entry = told["content"][0]
+    entry = logprobs["content"][0]
     if entry["id"] != token:
         raise BadResponse(f"token {entry['id']} instead of the forced {token}")
     return read_number(entry["logprob"])

@@ -52,8 +52,8 @@ def find_spans(text: str, pieces: Sequence[str | bytes]) -> list[Span] | None:
 
 def _from_marks(piece: str) -> bytes | None:
     """SentencePiece: a mark for a space, bytes in hexadecimal."""
-    found = HEX.fullmatch(piece)
-    return bytes([int(found[1], 16)]) if found else piece.replace("▁", " ").encode("utf-8")
+    match = HEX.fullmatch(piece)
+    return bytes([int(match[1], 16)]) if match else piece.replace("▁", " ").encode("utf-8")
 
 
 def _from_byte_letters(piece: str) -> bytes | None:
@@ -84,8 +84,8 @@ LETTERS = _byte_letters()
 def _spans(text: str, parts: Sequence[bytes], before: int) -> Iterator[Span]:
     """Byte counts as character offsets; `before` bytes precede the text."""
     char_at: list[int] = []
-    for place, char in enumerate(text):
-        char_at += [place] * len(char.encode("utf-8", "surrogatepass"))
+    for at, char in enumerate(text):
+        char_at += [at] * len(char.encode("utf-8", "surrogatepass"))
     last = len(char_at)
     position = -before
     for part in parts:
@@ -179,12 +179,12 @@ def _read_rows(rows: Any, prompt: Prompt) -> PromptScores:
         raise BadResponse("log-probabilities by id, but a text was sent")
     if len(rows) != len(prompt):
         raise BadResponse(f"{len(rows)} log-probabilities for {len(prompt)} tokens")
-    found: list[float | None] = [None]
+    logprobs: list[float | None] = [None]
     for row, token in zip(rows[1:], prompt[1:], strict=True):
         if not isinstance(row, dict) or str(token) not in row:
             raise BadResponse(f"token {token} is not among those it scored")
-        found.append(read_number(row[str(token)]["logprob"]))
-    return PromptScores(logprobs=found, tokens=[])
+        logprobs.append(read_number(row[str(token)]["logprob"]))
+    return PromptScores(logprobs=logprobs, tokens=[])
 
 
 def _read_echo(logprobs: Any, prompt: Prompt, *, new: int) -> PromptScores:
@@ -196,10 +196,10 @@ def _read_echo(logprobs: Any, prompt: Prompt, *, new: int) -> PromptScores:
     # A server may stop at once and then generates no token although one was requested.
     if not length <= len(values) <= length + new:
         raise BadResponse(f"{len(values)} log-probabilities for {length} tokens")
-    found = [None if value is None else read_number(value) for value in values[:length]]
-    if any(value is None for value in found[1:]):
+    numbers = [None if value is None else read_number(value) for value in values[:length]]
+    if any(value is None for value in numbers[1:]):
         raise BadResponse("a token of the prompt without a log-probability")
-    return PromptScores(logprobs=found, tokens=[str(token) for token in tokens[:length]])
+    return PromptScores(logprobs=numbers, tokens=[str(token) for token in tokens[:length]])
 
 
 def _count_echoed(tokens: list[Any], text: str) -> int:
@@ -242,5 +242,5 @@ def read_next(payload: Any) -> list[tuple[str, float]]:
         rows = list(logprobs["top_logprobs"][0].items())
     else:
         raise BadResponse("no log-probabilities of the next token in the answer")
-    found = [(str(token), read_number(value)) for token, value in rows if value > NO_NUMBER]
-    return sorted(found, key=lambda row: -row[1])
+    candidates = [(str(token), read_number(value)) for token, value in rows if value > NO_NUMBER]
+    return sorted(candidates, key=lambda row: -row[1])

@@ -65,18 +65,18 @@ class RemoteTokenizer:
         bare = self._ask(texts, special=False)
         full = self._ask(texts, special=True) if add_special_tokens else bare
         ids, spans, special = [], [], []
-        for text, (own, pieces), (whole, _pieces) in zip(texts, bare, full, strict=True):
-            found = find_spans(text, pieces)
-            begin = _find(own, whole)
-            if found is None or begin is None:
+        for text, (bare_ids, pieces), (whole, _pieces) in zip(texts, bare, full, strict=True):
+            text_spans = find_spans(text, pieces)
+            begin = _find(bare_ids, whole)
+            if text_spans is None or begin is None:
                 raise NotPossible(
                     f"The server's tokens for '{text[:60]}' do not make up that text, so they "
                     "cannot be placed; name the model's tokenizer with --tokenizer."
                 )
-            after = len(whole) - begin - len(own)
+            after = len(whole) - begin - len(bare_ids)
             ids.append(whole)
-            spans.append([(0, 0)] * begin + found + [(len(text), len(text))] * after)
-            special.append([1] * begin + [0] * len(own) + [1] * after)
+            spans.append([(0, 0)] * begin + text_spans + [(len(text), len(text))] * after)
+            special.append([1] * begin + [0] * len(bare_ids) + [1] * after)
         return {"input_ids": ids, "offset_mapping": spans, "special_tokens_mask": special}
 
     def __len__(self) -> int:
@@ -103,15 +103,15 @@ class RemoteTokenizer:
         if len(self._known) > REMEMBERED:
             self._known.clear()
         missing = [text for text in dict.fromkeys(texts) if (text, special) not in self._known]
-        for text, found in zip(missing, self._tokenize(missing, special) if missing else [], strict=True):
-            self._known[text, special] = found
-            for token, piece in zip(*found, strict=True):
+        for text, answer in zip(missing, self._tokenize(missing, special) if missing else [], strict=True):
+            self._known[text, special] = answer
+            for token, piece in zip(*answer, strict=True):
                 shown = piece.decode("utf-8", "backslashreplace") if isinstance(piece, bytes) else piece
                 self._pieces[token] = shown
         return [self._known[text, special] for text in texts]
 
 
-def _find(own: list[int], whole: list[int]) -> int | None:
+def _find(part: list[int], whole: list[int]) -> int | None:
     """The index at which one list occurs in the other."""
-    places = range(len(whole) - len(own) + 1)
-    return next((place for place in places if whole[place : place + len(own)] == own), None)
+    places = range(len(whole) - len(part) + 1)
+    return next((place for place in places if whole[place : place + len(part)] == part), None)

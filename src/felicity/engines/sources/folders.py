@@ -5,18 +5,17 @@ has changed is read again.
 """
 
 import json
-import re
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from felicity.core.errors import BadInput, FelicityError
-from felicity.core.files import cache_folder, read_text, replacing
+from felicity.core.errors import BadInput
+from felicity.core.files import read_text
 from felicity.core.ids import fingerprint, hash_file
+from felicity.core.memo import recall, remember
 from felicity.core.watched import RESOLUTION_SECONDS
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -39,8 +38,8 @@ TOKENIZER_EXTRAS = (
 BARE_TOKENIZERS = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 # A file changed twice within the clock's resolution would look unchanged, so younger digests are not cached.
 MIN_AGE_SECONDS = RESOLUTION_SECONDS
+KIND = "digests"
 # Parts of a configuration that only say where it came from.
-DIGEST = re.compile(r"[0-9a-f]{64}")
 PROVENANCE = ("_name_or_path", "_commit_hash", "transformers_version")
 # Numbers by which transformers makes lists as soon as it reads a configuration, and more than any model has.
 COUNTED = {"layer": 10_000, "label": 1_000_000}
@@ -206,36 +205,20 @@ def cached_digest(path: Path) -> str:
     Raises BadInput if the file cannot be read.
     """
     try:
-        found = path.stat()
-        stamp = [found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns]
-        memory = cache_folder() / "digests" / fingerprint([str(path.resolve()), *stamp])
-        remembered = _recall(memory)
+        status = path.stat()
+        stamp = [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+        key = [str(path.resolve()), *stamp]
+        remembered = recall(KIND, key)
         if remembered:
-            return remembered
+            return str(remembered["digest"])
         digest = hash_file(path)
     except OSError as error:
         raise BadInput(f"Cannot read {path}: {(error.strerror or str(error)).lower()}.") from error
-    if time.time() - max(found.st_mtime, found.st_ctime) > MIN_AGE_SECONDS:
-        _remember(memory, digest)
+    if time.time() - max(status.st_mtime, status.st_ctime) > MIN_AGE_SECONDS:
+        remember(KIND, key, {"digest": digest})
     return digest
 
 
 def _digests(files: list[Path], digest: Digest | None) -> list[list[str]]:
     take = digest or cached_digest
     return [[file.name, take(file)] for file in files]
-
-
-def _recall(memory: Path) -> str | None:
-    """The digest that is remembered, unless the file that holds it is empty or damaged."""
-    try:
-        kept = memory.read_bytes().decode("ascii")
-    except (OSError, UnicodeDecodeError):
-        return None
-    digest, _, check = kept.partition(" ")
-    return digest if DIGEST.fullmatch(digest) and check == fingerprint(digest) else None
-
-
-def _remember(memory: Path, digest: str) -> None:
-    # A cache that cannot be written costs time, not correctness.
-    with suppress(FelicityError), replacing(memory) as part:
-        part.write_text(f"{digest} {fingerprint(digest)}", encoding="ascii")

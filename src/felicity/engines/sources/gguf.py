@@ -94,16 +94,16 @@ def read_gguf(path: Path, *, original: Path | None = None) -> GgufFacts:
     try:
         reader = GGUFReader(copy)
         keys = ("general.architecture", "tokenizer.ggml.model", "tokenizer.ggml.pre")
-        found = [str(reader.fields[key].contents()) if key in reader.fields else "" for key in keys]
+        values = [str(reader.fields[key].contents()) if key in reader.fields else "" for key in keys]
         parameters = sum(int(tensor.n_elements) for tensor in reader.tensors)
         names = [tensor.name for tensor in reader.tensors]
-        layers = reader.fields.get(f"{found[0]}.block_count")
+        layers = reader.fields.get(f"{values[0]}.block_count")
         stored = max((int(layer[1]) + 1 for name in names if (layer := LAYER.match(name))), default=0)
         promised = int(layers.contents()) if layers is not None else stored
         stretched = [name for name in names if name in ROPE_SCALING]
     except (ValueError, IndexError, KeyError, TypeError, OverflowError, MemoryError, OSError) as error:
         raise BadInput(f"{path} is damaged or incomplete; download it again.") from error
-    architecture, tokenizer, splitting = found
+    architecture, tokenizer, splitting = values
     if promised != stored:
         raise BadInput(f"{path} announces {promised:,} layers, but has {stored:,}; download it again.")
     if stretched:
@@ -146,13 +146,13 @@ def repair_tokenizer(tokenizer: Any, *, model: str, rule: str) -> dict[str, str]
             "tokenizer": f"transformers' rendering of the file's '{model}' tokenizer is used; felicity does "
             "not check that it splits as the original tokenizer does"
         }
-    known = split_rule(rule)
-    if known is None:
+    parts = split_rule(rule)
+    if parts is None:
         return {
             "tokenizer": f"the file's splitting rule '{rule}' is not known to felicity; transformers' choice "
             "for it is used and may split some texts differently from the original tokenizer"
         }
-    tokenizer.backend_tokenizer.pre_tokenizer = known
+    tokenizer.backend_tokenizer.pre_tokenizer = parts
     # Llama 3 takes a whole word that is in the vocabulary, whatever the merges say.
     tokenizer.backend_tokenizer.model.ignore_merges = rule in AS_LLAMA3
     return {}
@@ -221,13 +221,13 @@ def _load(copy: Path, path: Path, folder: Path, facts: GgufFacts) -> tuple[Any, 
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    place = {"pretrained_model_name_or_path": str(folder), "gguf_file": str(copy.resolve())}
+    location = {"pretrained_model_name_or_path": str(folder), "gguf_file": str(copy.resolve())}
     safe = {"local_files_only": True, "trust_remote_code": False}
     load: Any = AutoModelForCausalLM.from_pretrained
     try:
-        tokenizer = AutoTokenizer.from_pretrained(**place, **safe)
+        tokenizer = AutoTokenizer.from_pretrained(**location, **safe)
         with limit_construction(facts.tensors, facts.parameters, path):
-            model, report = load(**place, **safe, dtype=torch.float32, output_loading_info=True)
+            model, report = load(**location, **safe, dtype=torch.float32, output_loading_info=True)
     except FelicityError:
         raise
     except Exception as error:

@@ -39,21 +39,21 @@ def find_on_disk(name: HubName) -> Path | None:
     from huggingface_hub.errors import HFValidationError
 
     try:
-        found = try_to_load_from_cache(name.repository, "config.json", revision=name.revision)
-        if not isinstance(found, str):
+        cached = try_to_load_from_cache(name.repository, "config.json", revision=name.revision)
+        if not isinstance(cached, str):
             return None
-        check_folder(Path(found).parent)
+        check_folder(Path(cached).parent)
     except (HFValidationError, BadInput):
         return None
-    return Path(found).parent
+    return Path(cached).parent
 
 
 def fetch_from_hub(
-    name: HubName, *, known: Callable[[], list[str]], progress: Progress = no_progress
+    name: HubName, *, list_names: Callable[[], list[str]], progress: Progress = no_progress
 ) -> Path:
     """Download a model's configuration, tokenizer and weights, preferably as safetensors.
 
-    `known` gives the model names to suggest from if the hub has no model of this name.
+    `list_names` gives the model names to suggest from if the hub has no model of this name.
 
     Raises UnknownName, NotPossible for a model with restricted access, FelicityError if the hub does not
     answer, BadInput if the repository contains no model.
@@ -61,7 +61,7 @@ def fetch_from_hub(
     from huggingface_hub import snapshot_download
 
     for weights in WEIGHT_PATTERNS:
-        with _hub_errors(name, known):
+        with _hub_errors(name, list_names):
             folder = Path(
                 snapshot_download(
                     name.repository,
@@ -86,7 +86,7 @@ def hub_models() -> list[tuple[str, Path, int]]:
         except CacheNotFound:
             return []
     rows = []
-    for repository in sorted(repositories, key=lambda found: str(found.repo_id)):
+    for repository in sorted(repositories, key=lambda entry: str(entry.repo_id)):
         folder = find_on_disk(HubName.parse(repository.repo_id)) if repository.repo_type == "model" else None
         if folder is not None:
             rows.append((str(repository.repo_id), folder, int(repository.size_on_disk)))
@@ -94,7 +94,7 @@ def hub_models() -> list[tuple[str, Path, int]]:
 
 
 @contextmanager
-def _hub_errors(name: HubName, known: Callable[[], list[str]]) -> Iterator[None]:
+def _hub_errors(name: HubName, list_names: Callable[[], list[str]]) -> Iterator[None]:
     """Report the errors of the hub's library in a sentence."""
     from huggingface_hub import errors
 
@@ -111,7 +111,7 @@ def _hub_errors(name: HubName, known: Callable[[], list[str]]) -> Iterator[None]
         raise BadInput(f"The model {where} has no revision '{name.revision}' on the hub.") from error
     except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
         hint = "it is neither a local folder nor a model on the hub that you can access."
-        raise UnknownName("model", name.repository, known(), hint=hint) from error
+        raise UnknownName("model", name.repository, list_names(), hint=hint) from error
     except Exception as error:
         # The HTTP library raises errors of its own that the hub's library does not wrap.
         reason = " ".join(str(error.__cause__ or error).split())[:160].rstrip(".")

@@ -7,13 +7,13 @@ admits one builder at a time, so any incomplete folder it finds is from a proces
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from felicity.core.digests import DIGESTS, digest_files, find_changed
 from felicity.core.errors import BadInput, FelicityError
-from felicity.core.files import cache_folder, disk_errors, replacing, replacing_folder
-from felicity.core.ids import hash_file
+from felicity.core.files import cache_folder, disk_errors, replacing_folder
 from felicity.core.progress import Progress, no_progress
 from felicity.engines.sources.folders import cached_digest
 
@@ -54,7 +54,7 @@ def cache_model(
     return folder
 
 
-def read_record(folder: Path) -> dict[str, Any]:
+def read_cache_record(folder: Path) -> dict[str, Any]:
     """The record of a cached model; empty if there is none."""
     try:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
@@ -65,9 +65,11 @@ def read_record(folder: Path) -> dict[str, Any]:
 
 def is_complete(folder: Path, *, recipe: int | None = None) -> bool:
     """Whether a cached model is complete, with every file of its recorded size."""
-    record = read_record(folder)
+    record = read_cache_record(folder)
     sizes = record.get("sizes")
-    if not isinstance(sizes, dict) or (recipe is not None and record.get("recipe") != recipe):
+    if not isinstance(sizes, dict) or not isinstance(record.get(DIGESTS), dict):
+        return False
+    if recipe is not None and record.get("recipe") != recipe:
         return False
     return all((folder / name).is_file() and (folder / name).stat().st_size == sizes[name] for name in sizes)
 
@@ -75,20 +77,12 @@ def is_complete(folder: Path, *, recipe: int | None = None) -> bool:
 def refuse_damaged(folder: Path) -> None:
     """Refuse a cached model if one of its files has changed since it was written.
 
-    A file is read once and its digest cached until it changes, so this costs nothing the second time. A
-    model that was cached without digests gets them now.
+    A file is read once and its digest cached until it changes, so this costs nothing the second time.
 
     Raises BadInput naming the file.
     """
-    record = read_record(folder)
-    known = record.get("digests")
-    found = {name: cached_digest(folder / name) for name in record.get("sizes", {})}
-    if not isinstance(known, dict):
-        with suppress(FelicityError), replacing(folder / RECORD) as part:
-            part.write_text(_dump(record | {"digests": found}), encoding="utf-8")
-        return
-    for name, digest in found.items():
-        if known.get(name) != digest:
+    for name, digest in read_cache_record(folder).get(DIGESTS, {}).items():
+        if cached_digest(folder / name) != digest:
             raise BadInput(
                 f"{folder / name} is damaged: its content is not what was stored; remove {folder} and fetch "
                 "or convert the model again."
@@ -98,14 +92,10 @@ def refuse_damaged(folder: Path) -> None:
 def verify_cached(folder: Path) -> list[str]:
     """The files of a cached model whose content has changed since they were written; each file is read.
 
-    Raises FelicityError if a file cannot be read, or the model was cached without digests.
+    Raises FelicityError if a file cannot be read.
     """
-    record = read_record(folder)
-    known = record.get("digests")
-    if not isinstance(known, dict):
-        raise BadInput(f"{folder} was stored without digests; use the model once, then verify it.")
-    with disk_errors(folder, "read"):
-        return [name for name in known if hash_file(folder / name) != known[name]]
+    record = read_cache_record(folder)
+    return [name for name in record.get(DIGESTS, {}) if find_changed(record, folder, [name])]
 
 
 def cached_models() -> list[Path]:
@@ -121,17 +111,13 @@ def _write_record(folder: Path, record: dict[str, Any]) -> None:
     """Write the record, and make the files readable to everyone who may read the folder."""
     files = sorted(file for file in folder.iterdir() if file.is_file())
     sizes = {file.name: file.stat().st_size for file in files}
-    digests = {file.name: hash_file(file) for file in files}
-    text = _dump(record | {"sizes": sizes, "digests": digests})
+    whole = record | {"sizes": sizes, DIGESTS: digest_files(folder, sizes)}
+    text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
     (folder / RECORD).write_text(text, encoding="utf-8")
     # The library that writes weights makes them readable to their owner alone.
     mode = (folder / RECORD).stat().st_mode
     for file in files:
         file.chmod(mode)
-
-
-def _dump(record: dict[str, Any]) -> str:
-    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
 
 
 def require_disk_space(folder: Path, needs: int) -> None:

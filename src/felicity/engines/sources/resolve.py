@@ -20,7 +20,7 @@ from felicity.engines.sources.model_cache import (
     cached_models,
     is_complete,
     model_store,
-    read_record,
+    read_cache_record,
     refuse_damaged,
     verify_cached,
 )
@@ -141,7 +141,7 @@ def _kept(folder: Path, *, name: str, spec: str, origin: Origin) -> ModelSource:
     Raises BadInput if one of its files is damaged.
     """
     refuse_damaged(folder)
-    record = read_record(folder)
+    record = read_cache_record(folder)
     details = {key: value for key, value in record.items() if key not in ("sizes", "digests", "recipe")}
     return ModelSource(name=name, spec=spec, folder=folder, origin=origin, details=details)
 
@@ -152,7 +152,7 @@ def _resolve_hub(spec: str, download: bool, progress: Progress) -> ModelSource:
     if folder is None and not download:
         raise _not_here(spec)
     if folder is None:
-        folder = fetch_from_hub(name, known=_known_names, progress=progress)
+        folder = fetch_from_hub(name, list_names=_known_names, progress=progress)
     details = {"source": name.repository, "revision": name.revision, "commit": folder.name}
     return ModelSource(name=short_name(spec), spec=spec, folder=folder, origin="hub", details=details)
 
@@ -217,7 +217,7 @@ def verify_models() -> dict[str, list[str]]:
 
 
 def _cached_entry(folder: Path) -> ModelEntry:
-    record = read_record(folder)
+    record = read_cache_record(folder)
     default = record.get("sha256") == smollm2.SHA256 and record.get("source") == smollm2.REQUIREMENT
     return ModelEntry(
         spec=smollm2.NAME if default else folder.name,

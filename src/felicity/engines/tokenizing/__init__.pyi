@@ -4,8 +4,8 @@ from .begin_token import choose_begin_token as choose_begin_token
 from .encoding import Encoded as Encoded
 from .encoding import Encoder as Encoder
 from .encoding import describe_unknown_id as describe_unknown_id
-from .splicing import split_sentences as split_sentences
-from .vocabulary import count_tokens as count_tokens
+from .splicing import split_at_sentences as split_at_sentences
+from .vocabulary import count_pieces as count_pieces
 from .vocabulary import find_word_begins as find_word_begins
 from .vocabulary import marks_words as marks_words
 from .vocabulary import read_lines as read_lines

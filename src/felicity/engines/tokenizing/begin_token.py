@@ -132,10 +132,10 @@ def find_candidates(tokenizer: Any, *, vocabulary: int | None = None) -> list[st
         listed = {*special, *tokenizer.get_added_vocab()}
         others = [token for token in SEPARATORS if token in listed]
     ends = [str(tokenizer.eos_token)] if tokenizer.eos_token else []
-    found = dict.fromkeys([declared, *ends, *others])
+    candidates = dict.fromkeys([declared, *ends, *others])
     return [
         token
-        for token in found
+        for token in candidates
         if vocabulary is None or int(tokenizer.convert_tokens_to_ids(token)) < vocabulary
     ]
 
@@ -159,10 +159,10 @@ def choose_begin_token(
     if len(candidates) < 2 or declared not in candidates:
         return BeginToken(declared, declared, {})
     key = key | {"candidates": candidates, "measurement": MEASUREMENT}
-    known = recall(KIND, key)
-    if known is not None:
-        gains = {token: Gain(**gain) for token, gain in known["gains"].items()}
-        return BeginToken(known["token"], declared, gains, known["sentences"])
+    recalled = recall(KIND, key)
+    if recalled is not None:
+        gains = {token: Gain(**gain) for token, gain in recalled["gains"].items()}
+        return BeginToken(recalled["token"], declared, gains, recalled["sentences"])
     chosen = _measure(tokenizer, score, candidates, SENTENCES[:sentences], window)
     remember(KIND, key, asdict(chosen))
     return chosen

@@ -10,17 +10,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from felicity.core.casing import apply_casing
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import ALONE, ORDINARY, Policy
 from felicity.engines.tokenizing.begin_token import find_declared
-from felicity.engines.tokenizing.splicing import Rows, split_sentences, tokenize_after, tokenize_separately
+from felicity.engines.tokenizing.splicing import (
+    TokenizedTexts,
+    split_at_sentences,
+    tokenize_after,
+    tokenize_separately,
+)
 
 
 @dataclass(frozen=True)
 class Encoded:
     """Sequences ready to be scored; all token arrays are flat, sequence i is `bounds[i]:bounds[i+1]`.
 
-    `wanted` marks the tokens to score: those of the text that have something before them. `own` marks all
+    `wanted` marks the tokens to score: those of the text that have something before them. `of_text` marks all
     tokens of the text. Offsets are characters of the text. `word` numbers the tokenizer's words if the
     encoder was built with `words` (-1: a token outside words).
     """
@@ -28,7 +34,7 @@ class Encoded:
     request: list[str]
     ids: np.ndarray
     bounds: np.ndarray
-    own: np.ndarray
+    of_text: np.ndarray
     wanted: np.ndarray
     start: np.ndarray
     end: np.ndarray
@@ -52,7 +58,7 @@ class Encoded:
         wanted = np.ones(len(ids), dtype=bool)
         wanted[bounds[:-1]] = False
         nothing, none = np.zeros(len(ids), np.uint32), np.zeros(len(sequences), np.uint32)
-        names = [str(place) for place in range(len(sequences))]
+        names = [str(index) for index in range(len(sequences))]
         return cls(names, ids, bounds, np.ones_like(wanted), wanted, nothing, nothing, none, none)
 
     def places(self, sequences: np.ndarray, marked: np.ndarray) -> np.ndarray:
@@ -126,11 +132,11 @@ class Encoder:
 
     def cased(self, text: str) -> str:
         """The text in the policy's casing."""
-        return text.lower() if self.policy.casing == "lower" else text
+        return apply_casing(text, self.policy.casing)
 
     def _shorten(self, context: str, text: str) -> tuple[str, int]:
         """The context without its oldest sentences, dropping as few as needed to fit."""
-        sentences = split_sentences(context)
+        sentences = split_at_sentences(context)
         low, high = 1, len(sentences)
         while low < high:
             middle = (low + high) // 2
@@ -151,18 +157,18 @@ class Encoder:
         context_ends = np.array([len(c) for c in contexts], dtype=np.int64)
         text_starts = np.array([len(c + join) if c else 0 for c in contexts], dtype=np.int64)
         text_ends = text_starts + np.array([len(t) for t in texts], dtype=np.int64)
-        own = self._own(flat, contexts, text_starts)
-        across = own & (flat.span[:, 0] < context_ends[row])
+        of_text = self._find_text(flat, contexts, text_starts)
+        across = of_text & (flat.span[:, 0] < context_ends[row])
         start = np.clip(flat.span[:, 0] - text_starts[row], 0, None)
         end = np.clip(flat.span[:, 1] - text_starts[row], 0, (text_ends - text_starts)[row])
         bare = np.array([not context for context in contexts], dtype=bool)
-        return self._assemble(requests, flat, own, across, start, end, dropped, bare)
+        return self._assemble(requests, flat, of_text, across, start, end, dropped, bare)
 
-    def _own(self, flat: Rows, contexts: list[str], text_starts: np.ndarray) -> np.ndarray:
+    def _find_text(self, flat: TokenizedTexts, contexts: list[str], text_starts: np.ndarray) -> np.ndarray:
         """Which tokens belong to the text: those with a character of it."""
         row = flat.row
-        if flat.own is not None:
-            return flat.own
+        if flat.of_text is not None:
+            return flat.of_text
         if self.policy.seam == "offsets":
             return np.asarray((flat.span[:, 1] > text_starts[row]) & ~flat.special)
         # minicons counts the context's tokens, tokenized alone, and takes all later ones. What a masked
@@ -174,14 +180,14 @@ class Encoder:
             for bits in alone["special_tokens_mask"]
         ]
         skip = np.array([n if c else 0 for n, c in zip(counted, contexts, strict=True)], dtype=np.int64)
-        place = np.arange(len(row)) - np.concatenate([[0], np.cumsum(flat.counts)[:-1]])[row]
-        return np.asarray((place >= skip[row]) & ~flat.special)
+        position = np.arange(len(row)) - np.concatenate([[0], np.cumsum(flat.counts)[:-1]])[row]
+        return np.asarray((position >= skip[row]) & ~flat.special)
 
     def _assemble(
         self,
         requests: list[str],
-        flat: Rows,
-        own: np.ndarray,
+        flat: TokenizedTexts,
+        of_text: np.ndarray,
         across: np.ndarray,
         start: np.ndarray,
         end: np.ndarray,
@@ -199,13 +205,13 @@ class Encoder:
         before, after = begun.astype(np.int64) * (begin is not None), int(finish is not None)
         sizes = counts + before + after
         bounds = np.concatenate([[0], np.cumsum(sizes)])
-        place = np.arange(counts.sum()) + np.repeat(
+        position = np.arange(counts.sum()) + np.repeat(
             np.cumsum(before) + np.arange(len(counts)) * after, counts
         )
         total = int(bounds[-1])
         ids = np.zeros(total, dtype=np.int64)
         marked, starts, ends = np.zeros(total, bool), np.zeros(total, np.uint32), np.zeros(total, np.uint32)
-        ids[place], marked[place], starts[place], ends[place] = flat.ids, own, start, end
+        ids[position], marked[position], starts[position], ends[position] = flat.ids, of_text, start, end
         if begin is not None:
             ids[bounds[:-1][begun]] = begin
         if finish is not None:
@@ -219,7 +225,7 @@ class Encoder:
         word = None
         if flat.word is not None:
             word = np.full(total, -1, dtype=np.int64)
-            word[place] = flat.word
+            word[position] = flat.word
         encoded = Encoded(requests, ids, bounds, marked, wanted, starts, ends, n_across, dropped, word)
         self._check(encoded)
         return encoded
@@ -234,7 +240,7 @@ class Encoder:
         if self.begin is None or not len(encoded.ids):
             return np.zeros(len(encoded), dtype=np.int64)
         first = np.minimum(encoded.bounds[:-1], len(encoded.ids) - 1)
-        return np.asarray((encoded.ids[first] == self.begin) & ~encoded.own[first]).astype(np.int64)
+        return np.asarray((encoded.ids[first] == self.begin) & ~encoded.of_text[first]).astype(np.int64)
 
     def _token(self, name: str) -> int | None:
         if name in ("none", "tokenizer"):
@@ -245,13 +251,13 @@ class Encoder:
         highest = int(encoded.ids.max(initial=0))
         if self.vocabulary is not None and highest >= self.vocabulary:
             raise BadInput(describe_unknown_id(highest, self.vocabulary))
-        empty = np.flatnonzero(encoded.count(encoded.own) == 0)
+        empty = np.flatnonzero(encoded.count(encoded.of_text) == 0)
         if len(empty):
             raise BadInput(
                 f"The text of '{encoded.request[empty[0]]}' has no token to score; remove it or add a text."
             )
         if self.policy.first == "refuse":
-            bare = np.flatnonzero(encoded.count(encoded.own) > encoded.count(encoded.wanted))
+            bare = np.flatnonzero(encoded.count(encoded.of_text) > encoded.count(encoded.wanted))
             if len(bare):
                 raise NotPossible(
                     f"The first token of '{encoded.request[bare[0]]}' cannot be scored without a begin "

@@ -23,10 +23,10 @@ LONG = 200
 OVERLAP = 3
 
 
-def split_sentences(text: str) -> list[str]:
+def split_at_sentences(text: str) -> list[str]:
     """The sentences of a text, each with the white space after it; joined they are the text.
 
-    >>> split_sentences("It rained. “Did it?” Yes.")
+    >>> split_at_sentences("It rained. “Did it?” Yes.")
     ['It rained. ', '“Did it?” ', 'Yes.']
     """
     pieces = []
@@ -40,10 +40,10 @@ def split_sentences(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TokenizedTexts:
     """Tokens of several texts, flat. Spans are characters; `word` numbers a text's words, if requested.
 
-    own: which tokens are the text's and not its context's, if this is known from the start.
+    of_text: which tokens are the text's and not its context's, if this is known from the start.
     """
 
     ids: np.ndarray
@@ -51,7 +51,7 @@ class Rows:
     special: np.ndarray
     counts: np.ndarray
     word: np.ndarray | None = None
-    own: np.ndarray | None = None
+    of_text: np.ndarray | None = None
 
     @property
     def row(self) -> np.ndarray:
@@ -61,17 +61,17 @@ class Rows:
 
 def tokenize_after(
     tokenizer: Any, contexts: Sequence[str], join: str, texts: Sequence[str], *, words: bool, itself: bool
-) -> Rows:
+) -> TokenizedTexts:
     """Each context, joined to its text. `itself`: the tokenizer adds its own special tokens."""
     wholes = [c + join + t if c else t for c, t in zip(contexts, texts, strict=True)]
     cuts = {} if words or itself or not works_within_words(tokenizer) else _find_cuts(contexts)
     if not cuts:
-        return tokenize(tokenizer, wholes, words=words, itself=itself)
+        return tokenize_texts(tokenizer, wholes, words=words, itself=itself)
     first = {context: place for place, context in reversed(list(enumerate(contexts))) if context in cuts}
     later = [place for place, context in enumerate(contexts) if context in cuts]
     alone = [place for place, context in enumerate(contexts) if context not in cuts]
-    trial = tokenize(tokenizer, [wholes[place] for place in first.values()])
-    tails = tokenize(tokenizer, [wholes[place][cuts[contexts[place]] :] for place in later])
+    trial = tokenize_texts(tokenizer, [wholes[place] for place in first.values()])
+    tails = tokenize_texts(tokenizer, [wholes[place][cuts[contexts[place]] :] for place in later])
     tail_of = dict(zip(later, _parts(tails), strict=True))
     head_of: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for (context, place), whole in zip(first.items(), _parts(trial), strict=True):
@@ -80,29 +80,33 @@ def tokenize_after(
             alone += [other for other in later if contexts[other] == context]
         else:
             head_of[context] = head
-    found = dict(zip(alone, _parts(tokenize(tokenizer, [wholes[place] for place in alone])), strict=True))
+    parts_alone = dict(
+        zip(alone, _parts(tokenize_texts(tokenizer, [wholes[place] for place in alone])), strict=True)
+    )
     parts = [
-        found[place] if place in found else _join(head_of[context], tail_of[place], cuts[context])
+        parts_alone[place] if place in parts_alone else _join(head_of[context], tail_of[place], cuts[context])
         for place, context in enumerate(contexts)
     ]
     ids = np.concatenate([ids for ids, _ in parts])
     counts = np.array([len(ids) for ids, _ in parts], dtype=np.int64)
-    return Rows(ids, np.concatenate([span for _, span in parts]), np.zeros(len(ids), dtype=bool), counts)
+    return TokenizedTexts(
+        ids, np.concatenate([span for _, span in parts]), np.zeros(len(ids), dtype=bool), counts
+    )
 
 
 def tokenize_separately(
     tokenizer: Any, contexts: Sequence[str], texts: Sequence[str], *, words: bool, itself: bool
-) -> Rows:
+) -> TokenizedTexts:
     """Each context and its text tokenized separately, the tokens of one after those of the other.
 
     Spans are those of the two texts put together without a separator. With `itself` the special tokens that
     the tokenizer adds to a text are put around both.
     """
-    before = tokenize(tokenizer, [context for context in contexts if context], words=words)
-    after = tokenize(tokenizer, texts, words=words, itself=itself)
+    before = tokenize_texts(tokenizer, [context for context in contexts if context], words=words)
+    after = tokenize_texts(tokenizer, texts, words=words, itself=itself)
     heads = iter(np.split(np.arange(len(before.ids)), np.cumsum(before.counts)[:-1]))
     tails = np.split(np.arange(len(after.ids)), np.cumsum(after.counts)[:-1])
-    ids, spans, special, own, numbers, counts = [], [], [], [], [], []
+    ids, spans, special, of_text, numbers, counts = [], [], [], [], [], []
     for context, tail in zip(contexts, tails, strict=True):
         head = next(heads) if context else np.empty(0, dtype=np.int64)
         # Special tokens in front of the text stay in front of everything.
@@ -112,19 +116,19 @@ def tokenize_separately(
         ids += [after.ids[parts[0]], before.ids[head], after.ids[parts[1]]]
         spans += [after.span[parts[0]], before.span[head], after.span[parts[1]] + shift]
         special += [after.special[parts[0]], np.zeros(len(head), dtype=bool), after.special[parts[1]]]
-        own += [np.zeros(front + len(head), dtype=bool), ~after.special[parts[1]]]
+        of_text += [np.zeros(front + len(head), dtype=bool), ~after.special[parts[1]]]
         if before.word is not None and after.word is not None:
             first = int(before.word[head].max(initial=-1)) + 1
             later = after.word[parts[1]]
             numbers += [after.word[parts[0]], before.word[head], np.where(later < 0, -1, later + first)]
         counts.append(len(head) + len(tail))
-    return Rows(
+    return TokenizedTexts(
         ids=np.concatenate(ids),
         span=np.concatenate(spans),
         special=np.concatenate(special),
         counts=np.array(counts, dtype=np.int64),
         word=np.concatenate(numbers) if words else None,
-        own=np.concatenate(own),
+        of_text=np.concatenate(of_text),
     )
 
 
@@ -138,12 +142,14 @@ def works_within_words(tokenizer: Any) -> bool:
     )
 
 
-def tokenize(tokenizer: Any, texts: Sequence[str], *, words: bool = False, itself: bool = False) -> Rows:
+def tokenize_texts(
+    tokenizer: Any, texts: Sequence[str], *, words: bool = False, itself: bool = False
+) -> TokenizedTexts:
     """Every text, tokenized as a whole."""
     if not texts:
         nothing = np.empty(0, dtype=np.int64)
         numbers = nothing if words else None
-        return Rows(nothing, nothing.reshape(0, 2), nothing.astype(bool), nothing, numbers)
+        return TokenizedTexts(nothing, nothing.reshape(0, 2), nothing.astype(bool), nothing, numbers)
     output = tokenizer(
         list(texts),
         add_special_tokens=itself,
@@ -156,7 +162,7 @@ def tokenize(tokenizer: Any, texts: Sequence[str], *, words: bool = False, itsel
     counts = np.fromiter(map(len, output["input_ids"]), dtype=np.int64, count=len(texts))
     total = int(counts.sum())
     special = (bool(bit) for row in output["special_tokens_mask"] for bit in row)
-    return Rows(
+    return TokenizedTexts(
         ids=np.fromiter((i for row in output["input_ids"] for i in row), dtype=np.int64, count=total),
         span=np.array([s for row in output["offset_mapping"] for s in row], dtype=np.int64).reshape(-1, 2),
         special=np.fromiter(special, dtype=bool, count=total) & itself,
@@ -199,7 +205,7 @@ def _join(
     return np.concatenate([head[0], tail[0]]), np.concatenate([head[1], tail[1] + cut])
 
 
-def _parts(rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
+def _parts(rows: TokenizedTexts) -> list[tuple[np.ndarray, np.ndarray]]:
     """Ids and spans, text by text."""
     if not len(rows.counts):
         return []

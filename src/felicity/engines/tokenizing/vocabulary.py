@@ -39,13 +39,13 @@ def find_word_begins(tokenizer: Any, *, name: str) -> np.ndarray:
     """
     special = set(tokenizer.all_special_ids)
     vocabulary = tokenizer.get_vocab()
-    found = [number for piece, number in vocabulary.items() if number not in special and begins_word(piece)]
-    if not found:
+    begins = [number for piece, number in vocabulary.items() if number not in special and begins_word(piece)]
+    if not begins:
         raise NotPossible(
             f"The tokenizer of '{name}' does not mark the beginnings of words; use boundary='plain'."
         )
     ends = [number for number in (tokenizer.eos_token_id,) if number is not None]
-    return np.array(sorted({*found, *ends}), dtype=np.int64)
+    return np.array(sorted({*begins, *ends}), dtype=np.int64)
 
 
 def read_lines(path: Path, *, progress: Progress | None = None) -> Iterator[str]:
@@ -74,7 +74,7 @@ def read_lines(path: Path, *, progress: Progress | None = None) -> Iterator[str]
         raise BadInput(f"{path} is empty; give a corpus with one sentence or paragraph per line.")
 
 
-def count_tokens(tokenizer: Any, lines: Iterator[str]) -> dict[str, int]:
+def count_pieces(tokenizer: Any, lines: Iterator[str]) -> dict[str, int]:
     """Counts of the tokenizer's pieces, each line tokenized alone without special tokens."""
     counts: Counter[int] = Counter()
     batch: list[str] = []

@@ -41,7 +41,7 @@ from felicity.engines.sources import (
     read_tensors,
 )
 from felicity.engines.tokenizing import Encoded, Encoder
-from felicity.engines.trained.folder import find_weights, read_record, read_words
+from felicity.engines.trained.folder import find_weights, read_training_record, read_vocabulary
 from felicity.engines.trained.networks import LstmModel, TdlmModel
 from felicity.engines.trained.settings import TrainingSettings
 from felicity.engines.trained.training import build_network
@@ -50,7 +50,7 @@ from felicity.engines.words import (
     TRAINED,
     UNKNOWN,
     VOCABULARY,
-    WordList,
+    ListedVocabulary,
     WordTokenizer,
     build_word_encoder,
     describe_word_model,
@@ -66,7 +66,7 @@ NOISE = 1e-4
 CHUNK = 8192
 
 
-def score_batch(
+def score_recurrent_batch(
     model: LstmModel | TdlmModel,
     encoded: Encoded,
     sequences: np.ndarray,
@@ -81,7 +81,7 @@ def score_batch(
     ids = pad([encoded.ids[span] for span in spans]).ids
     rows, columns = np.nonzero(pad([encoded.wanted[span] for span in spans]).ids)
     targets = ids[rows, columns]
-    found = np.empty(len(rows), dtype=scorer.record)
+    records = np.empty(len(rows), dtype=scorer.record)
     with torch.inference_mode():
         device = next(model.parameters()).device
         hidden, _ = model.read(
@@ -90,8 +90,8 @@ def score_batch(
         for begin in range(0, len(rows), SLICE_POSITIONS):
             part = slice(begin, begin + SLICE_POSITIONS)
             before = hidden[torch.from_numpy(rows[part]), torch.from_numpy(columns[part] - 1)]
-            found[part] = scorer.score(model.predict(before), np.arange(len(before)), targets[part])
-    return found
+            records[part] = scorer.score(model.predict(before), np.arange(len(before)), targets[part])
+    return records
 
 
 def predict_next(model: LstmModel | TdlmModel, histories: list[np.ndarray]) -> np.ndarray:
@@ -134,7 +134,7 @@ class TrainedEngine:
     @cached_property
     def settings(self) -> TrainingSettings:
         """What the model was trained with."""
-        return read_record(self._source.folder).settings
+        return read_training_record(self._source.folder).settings
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -198,7 +198,9 @@ class TrainedEngine:
             for batch in plan_batches(encoded.lengths, budget=BATCH_TOKENS):
                 if finished[batch].all():
                     continue
-                records = score_batch(self.model, encoded, batch, [documents[i] for i in batch], scorer)
+                records = score_recurrent_batch(
+                    self.model, encoded, batch, [documents[i] for i in batch], scorer
+                )
                 refuse_nonfinite(records["logprob"], name=self._source.name)
                 tokens = build_tokens(encoded, batch, records, self.encoder.tokenizer)
                 yield mark_boundaries(tokens, extras)
@@ -227,15 +229,15 @@ class TrainedEngine:
             return encode_words(self.encoder, prompts, name=name), [nothing] * len(prompts)
         alone = prompts.with_columns(pl.lit(None, dtype=pl.String).alias("context_text"))
         contexts = [self.encoder.cased(text) for text in prompts["context_text"].fill_null("").to_list()]
-        found = self.encoder.tokenizer(contexts)["input_ids"]
-        words = (np.array(ids, dtype=np.int64) for ids in found)
+        context_ids = self.encoder.tokenizer(contexts)["input_ids"]
+        words = (np.array(ids, dtype=np.int64) for ids in context_ids)
         longest = self.settings.topic.document
         documents = [ids[self._content[ids]][:longest] for ids in words]
         return encode_words(self.encoder, alone, name=name), documents
 
     @cached_property
     def _content(self) -> np.ndarray:
-        return read_words(self._source.folder).content
+        return read_vocabulary(self._source.folder).content
 
     def _notes(self) -> dict[str, Any]:
         notes: dict[str, Any] = {"words": self.settings.cut}
@@ -249,22 +251,22 @@ def load_trained_tokenizer(folder: Path) -> WordTokenizer:
 
     Raises BadInput if the files are damaged.
     """
-    settings = read_record(folder).settings
-    words = WordList(read_words(folder).words)
+    settings = read_training_record(folder).settings
+    words = ListedVocabulary(read_vocabulary(folder).words)
     return WordTokenizer(words, splitting=settings.cut, lower=settings.casing == "lower")
 
 
 def describe_trained(folder: Path) -> ModelDescription:
     """What a folder of `felicity train` contains, from its record and the header of its weights."""
     weights = find_weights(folder)
-    settings = read_record(folder).settings
+    settings = read_training_record(folder).settings
     tensors = read_tensors(weights)
     return ModelDescription(
         architecture=settings.family,
         model_type=settings.family,
         parameters=count_values(tensors),
         window=None,
-        vocabulary=len(read_words(folder)),
+        vocabulary=len(read_vocabulary(folder)),
         dtype="F32",
         size=weights.stat().st_size,
     )
@@ -276,7 +278,7 @@ def load_trained(folder: Path, *, device: str) -> LstmModel | TdlmModel:
     Raises BadInput if the weights are damaged or belong to another model.
     """
     path = find_weights(folder)
-    settings, table = read_record(folder).settings, read_words(folder)
+    settings, table = read_training_record(folder).settings, read_vocabulary(folder)
     try:
         # Without memory for weights until those of the file are known to fit.
         tensors = read_tensors(path)
@@ -298,7 +300,7 @@ def list_topics(folder: Path, *, k: int = 10) -> list[list[tuple[str, float]]]:
 
     Raises NotPossible if the model has no topics.
     """
-    if not folder.is_dir() or not is_word_model(folder) or not read_record(folder).settings.topic:
+    if not folder.is_dir() or not is_word_model(folder) or not read_training_record(folder).settings.topic:
         raise NotPossible(
             f"{folder} has no topics; give the folder of a model trained with `felicity train tdlm`."
         )
@@ -308,7 +310,7 @@ def list_topics(folder: Path, *, k: int = 10) -> list[list[tuple[str, float]]]:
 
     from felicity.engines.trained.networks import TdlmModel
 
-    model, table = load_trained(folder, device="cpu"), read_words(folder)
+    model, table = load_trained(folder, device="cpu"), read_vocabulary(folder)
     if not isinstance(model, TdlmModel):
         raise NotPossible(
             f"{folder} has no topics; give the folder of a model trained with `felicity train tdlm`."

@@ -8,7 +8,7 @@ from typing import Any
 from felicity.core.errors import BadInput
 from felicity.core.files import disk_errors, read_text, replacing
 from felicity.engines.trained.settings import TrainingSettings
-from felicity.engines.trained.training_data import WordTable, read_table, write_table
+from felicity.engines.trained.training_data import WordTable, read_word_counts, write_word_counts
 from felicity.engines.words import TRAINED, VOCABULARY, WEIGHTS
 
 FORMAT = 1
@@ -34,16 +34,16 @@ def prepare_folder(folder: Path, record: TrainedRecord, table: WordTable) -> Non
         taken = [path.name for path in folder.iterdir() if not path.name.startswith(".")]
     if taken and TRAINED not in taken:
         raise BadInput(f"{folder} is not empty and contains no training; choose another folder with -o.")
-    if taken and read_record(folder).key != record.key:
+    if taken and read_training_record(folder).key != record.key:
         raise BadInput(
             f"{folder} contains a training with other settings or corpus; choose another folder with -o."
         )
-    write_table(table, folder / VOCABULARY)
+    write_word_counts(table, folder / VOCABULARY)
     content = {"format": FORMAT, "family": record.settings.family, "settings": asdict(record.settings)}
     write_json(folder / TRAINED, content | {"corpus": record.corpus, "key": record.key})
 
 
-def read_record(folder: Path) -> TrainedRecord:
+def read_training_record(folder: Path) -> TrainedRecord:
     """The record of a training.
 
     Raises BadInput if the file is damaged.
@@ -57,12 +57,12 @@ def read_record(folder: Path) -> TrainedRecord:
         raise BadInput(f"{path} is damaged; train the model again.") from error
 
 
-def read_words(folder: Path) -> WordTable:
+def read_vocabulary(folder: Path) -> WordTable:
     """The vocabulary of a trained model.
 
     Raises BadInput if the file is missing or damaged.
     """
-    return read_table(folder / VOCABULARY)
+    return read_word_counts(folder / VOCABULARY)
 
 
 def find_weights(folder: Path) -> Path:

@@ -88,10 +88,10 @@ class TopicModel(nn.Module):
         if documents.shape[1] < self.width:
             words = nn.functional.pad(words, (0, 0, 0, self.width - documents.shape[1]))
         features = self.convolution(words.transpose(1, 2))
-        place = torch.arange(features.shape[2], device=documents.device)
+        position = torch.arange(features.shape[2], device=documents.device)
         # A document shorter than a filter counts in the first window only.
         last = (lengths - self.width).clamp(min=0)
-        features = features.masked_fill((place > last[:, None])[:, None, :], float("-inf"))
+        features = features.masked_fill((position > last[:, None])[:, None, :], float("-inf"))
         return softmax(features.amax(dim=2) @ self.topic_input.T, dim=1)
 
     def read(self, documents: Tensor, lengths: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,7 @@ from felicity.engines.trained.training_data import (
 from felicity.engines.words import WEIGHTS
 
 CHECKPOINT = "checkpoint.pt"
+CHECKPOINTS = "checkpoints"
 # Called with the epoch, its finished batches and all its batches.
 BatchProgress = Callable[[int, int, int], None]
 # Called with a row of the history: epoch, train, valid (perplexities), seconds.
@@ -51,14 +52,14 @@ def build_network(vocabulary: int, settings: TrainingSettings) -> LstmModel | Td
 
 def set_embeddings(model: LstmModel | TdlmModel, vectors: np.ndarray) -> None:
     """Set known word vectors in the embeddings of the language and the topic model."""
-    known = torch.from_numpy(~np.isnan(vectors[:, 0]))
+    has_vector = torch.from_numpy(~np.isnan(vectors[:, 0]))
     if isinstance(model, TdlmModel):
         embeddings = [model.language.embedding, model.topic.embedding]
     else:
         embeddings = [model.embedding]
     with torch.no_grad():
         for embedding in embeddings:
-            embedding.weight[known] = torch.from_numpy(vectors).to(embedding.weight.device)[known]
+            embedding.weight[has_vector] = torch.from_numpy(vectors).to(embedding.weight.device)[has_vector]
 
 
 def build_optimizers(model: LstmModel | TdlmModel, settings: TrainingSettings) -> list[torch.optim.Adam]:
@@ -147,8 +148,8 @@ def _nats(model: LstmModel | TdlmModel, hidden: Tensor, ids: Tensor, wanted: Ten
 
 def _wanted(batch: Padded, begin: int, size: int, device: str) -> Tensor:
     """Which words of a segment have a next word to predict."""
-    place = begin + np.arange(size)
-    return torch.from_numpy(place < batch.lengths[:, None] - 1).to(device)
+    position = begin + np.arange(size)
+    return torch.from_numpy(position < batch.lengths[:, None] - 1).to(device)
 
 
 def _topic_vectors(
@@ -240,7 +241,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrainingResult:
     """The result of a training; `stopped` says that validation perplexity no longer fell."""
 
     epochs: int
@@ -264,10 +265,14 @@ def train(
     *,
     device: str = "cpu",
     minutes: float = 10.0,
+    kept: Sequence[int] = (),
     on_batch: BatchProgress | None = None,
     on_epoch: EpochProgress | None = None,
-) -> Outcome:
+) -> TrainingResult:
     """Train until validation perplexity no longer falls; the best weights are kept in `folder`.
+
+    kept: numbers of words after which a copy of the model is kept in `checkpoints/words-N`, for learning
+    curves; words of all epochs count.
 
     A checkpoint is written after every epoch and every `minutes`. Called again with the same corpus and
     settings, training resumes there and ends with the weights of an uninterrupted training.
@@ -285,7 +290,7 @@ def train(
         load_checkpoint(training, folder, key=prepared.key)
         while not _is_done(training.so_far, settings):
             began = time.monotonic()
-            _run_epoch(training, prepared, folder, settings, minutes, on_batch)
+            _run_epoch(training, prepared, folder, settings, minutes, on_batch, kept)
             row = _finish_epoch(training, prepared, folder, settings)
             row["seconds"] = round(time.monotonic() - began, 1)
             save_checkpoint(training, folder, key=prepared.key)
@@ -293,7 +298,9 @@ def train(
             if on_epoch:
                 on_epoch(row)
         so_far = training.so_far
-        return Outcome(so_far.epoch - 1, so_far.best, so_far.stale >= settings.patience, so_far.history)
+        return TrainingResult(
+            so_far.epoch - 1, so_far.best, so_far.stale >= settings.patience, so_far.history
+        )
 
 
 def _run_epoch(
@@ -303,8 +310,10 @@ def _run_epoch(
     settings: TrainingSettings,
     minutes: float,
     on_batch: BatchProgress | None,
+    kept: Sequence[int],
 ) -> None:
     """Train on the remaining batches of the epoch."""
+    earlier = (training.so_far.epoch - 1) * int(prepared.text.lengths.sum())
     so_far, text = training.so_far, prepared.text
     topical = topic_sequences(text, settings.topic) if settings.topic else text.document[:0, None]
     steps = plan_epoch(
@@ -322,7 +331,11 @@ def _run_epoch(
             so_far.nats += language_step(
                 training.model, optimizer, text, step.rows, settings, training.device
             )
+            before = earlier + so_far.words
             so_far.words += int(text.lengths[step.rows].sum())
+            due = [words for words in kept if before < words <= earlier + so_far.words]
+            if due:
+                keep_model(training, prepared, folder, settings, words=max(due))
         so_far.step += 1
         if not math.isfinite(so_far.nats):
             raise _lost(folder)
@@ -331,6 +344,21 @@ def _run_epoch(
         if time.monotonic() - saved >= 60 * minutes and so_far.step < len(steps):
             save_checkpoint(training, folder, key=prepared.key)
             saved = time.monotonic()
+
+
+def keep_model(
+    training: Training, prepared: Prepared, folder: Path, settings: TrainingSettings, *, words: int
+) -> None:
+    """A model folder with the weights as they are now, named after the number of words seen."""
+    place = folder / CHECKPOINTS / f"words-{words}"
+    prepare_folder(place, TrainedRecord(settings, prepared.corpus, prepared.key), prepared.table)
+    save_weights(training.model, place)
+
+
+def save_weights(model: LstmModel | TdlmModel, folder: Path) -> None:
+    """Write the weights of a model into its folder."""
+    with replacing(folder / WEIGHTS) as part:
+        save_file({name: value.cpu().contiguous() for name, value in model.state_dict().items()}, part)
 
 
 def _finish_epoch(
@@ -349,9 +377,7 @@ def _finish_epoch(
     row: dict[str, Any] = {"epoch": so_far.epoch, "train": seen, "valid": valid}
     if valid < so_far.best:
         so_far.best, so_far.stale = valid, 0
-        with replacing(folder / WEIGHTS) as part:
-            weights = training.model.state_dict()
-            save_file({name: value.cpu().contiguous() for name, value in weights.items()}, part)
+        save_weights(training.model, folder)
     else:
         so_far.stale += 1
     so_far.history.append(row)

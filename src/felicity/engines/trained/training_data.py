@@ -12,7 +12,7 @@ from felicity.core.errors import BadInput
 from felicity.core.files import read_text, replacing
 from felicity.core.ids import fingerprint, hash_file
 from felicity.core.progress import Progress
-from felicity.engines.tokenizing import read_lines, split_sentences
+from felicity.engines.tokenizing import read_lines, split_at_sentences
 from felicity.engines.trained.settings import TopicSettings, TrainingSettings
 from felicity.engines.words import SPECIAL, UNKNOWN_ID, WordCorpus, encode_corpus, mark_lines, read_corpus
 
@@ -57,7 +57,7 @@ def load_stopwords() -> frozenset[str]:
     return frozenset(text.split())
 
 
-def write_table(table: WordTable, path: Path) -> None:
+def write_word_counts(table: WordTable, path: Path) -> None:
     """One line `word<TAB>count<TAB>content` per word."""
     rows = zip(table.words, table.counts.tolist(), table.content.tolist(), strict=True)
     with replacing(path) as part:
@@ -66,7 +66,7 @@ def write_table(table: WordTable, path: Path) -> None:
         )
 
 
-def read_table(path: Path) -> WordTable:
+def read_word_counts(path: Path) -> WordTable:
     """The vocabulary that `write_table` wrote.
 
     Raises BadInput naming the line that is not a word, a count and 0 or 1.
@@ -119,14 +119,14 @@ class TrainingText:
     def others(self, sequence: int) -> np.ndarray:
         """The content words of a sequence's document, without its own."""
         begin, end = self.spans(int(self.document[sequence]))
-        own, behind = self.content_bounds[sequence], self.content_bounds[sequence + 1]
-        return np.concatenate([self.content[begin:own], self.content[behind:end]])
+        first, behind = self.content_bounds[sequence], self.content_bounds[sequence + 1]
+        return np.concatenate([self.content[begin:first], self.content[behind:end]])
 
 
 def split_documents(lines: Iterable[str]) -> Iterator[list[str]]:
     """The sentences of every document."""
     for line in lines:
-        parts = line.split("\t") if "\t" in line else split_sentences(line)
+        parts = line.split("\t") if "\t" in line else split_at_sentences(line)
         yield [part for part in parts if part.strip()]
 
 
@@ -163,7 +163,7 @@ def read_embeddings(path: Path, words: list[str], *, size: int) -> np.ndarray:
 
     Raises BadInput naming a line with the wrong number of values.
     """
-    place = {word: row for row, word in enumerate(words)}
+    row_of = {word: row for row, word in enumerate(words)}
     vectors = np.full((len(words), size), np.nan, dtype=np.float32)
     for number, line in enumerate(read_lines(path), start=1):
         parts = line.split()
@@ -174,7 +174,7 @@ def read_embeddings(path: Path, words: list[str], *, size: int) -> np.ndarray:
                 f"{path}, line {number}: {len(parts) - 1} numbers after the word, not {size}; give the size "
                 "of the vectors with --embedding."
             )
-        row = place.get(parts[0])
+        row = row_of.get(parts[0])
         if row is None:
             continue
         try:
@@ -187,7 +187,7 @@ def read_embeddings(path: Path, words: list[str], *, size: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Step:
+class TrainingBatch:
     """One batch: rows of the text's sequences, or of the topic model's."""
 
     rows: np.ndarray
@@ -202,17 +202,19 @@ class Padded:
     lengths: np.ndarray
 
 
-def plan_epoch(lengths: np.ndarray, n_topic: int, *, batch: int, seed: int, epoch: int) -> list[Step]:
+def plan_epoch(
+    lengths: np.ndarray, n_topic: int, *, batch: int, seed: int, epoch: int
+) -> list[TrainingBatch]:
     """All batches of an epoch in random order, language and topic batches mixed."""
     rng = np.random.default_rng([seed, epoch])
-    steps: list[Step] = []
+    steps: list[TrainingBatch] = []
     order = rng.permutation(len(lengths))
     for begin in range(0, len(order), POOL * batch):
         pool = order[begin : begin + POOL * batch]
         pool = pool[np.argsort(lengths[pool], kind="stable")]
-        steps += [Step(pool[k : k + batch], False) for k in range(0, len(pool), batch)]
+        steps += [TrainingBatch(pool[k : k + batch], False) for k in range(0, len(pool), batch)]
     order = rng.permutation(n_topic)
-    steps += [Step(order[k : k + batch], True) for k in range(0, n_topic, batch)]
+    steps += [TrainingBatch(order[k : k + batch], True) for k in range(0, n_topic, batch)]
     return [steps[place] for place in rng.permutation(len(steps))]
 
 
@@ -312,7 +314,7 @@ def prepare(
         )
     vectors = read_embeddings(embeddings, text.words, size=settings.embedding) if embeddings else None
     digests = [hash_file(path) if path else None for path in (corpus, valid, embeddings)]
-    told = {
+    record = {
         "name": corpus.name,
         "sha256": digests[0],
         "lines": len(lines),
@@ -321,7 +323,7 @@ def prepare(
         "held_tokens": len(other.ids),
     }
     key = fingerprint([settings.key, *digests])
-    return Prepared(table, built, build_text(other, held_counts, table), told, key, vectors)
+    return Prepared(table, built, build_text(other, held_counts, table), record, key, vectors)
 
 
 def _hold_out(lines: list[str], settings: TrainingSettings, corpus: Path) -> tuple[list[str], list[str]]:

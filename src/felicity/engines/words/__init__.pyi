@@ -19,7 +19,7 @@ from .corpus import word_model_name as word_model_name
 from .tokenizer import BEGIN as BEGIN
 from .tokenizer import END as END
 from .tokenizer import UNKNOWN as UNKNOWN
-from .tokenizer import WordList as WordList
+from .tokenizer import ListedVocabulary as ListedVocabulary
 from .tokenizer import WordSplitting as WordSplitting
 from .tokenizer import WordTokenizer as WordTokenizer
 from .tokenizer import build_word_encoder as build_word_encoder

@@ -5,10 +5,11 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast, get_args
+from typing import cast
 
 import numpy as np
 
+from felicity.core.casing import apply_casing
 from felicity.core.errors import BadInput, UnknownName
 from felicity.core.policy import Casing
 from felicity.engines.words.tokenizer import BEGIN, END, UNKNOWN, WordSplitting, split_words
@@ -20,6 +21,9 @@ HEAD_LINES = 20
 KENLM_MAGIC = b"mmap lm http://kheafield.com/code format version"
 SPECIAL = (UNKNOWN, BEGIN, END)
 UNKNOWN_ID, BEGIN_ID, END_ID = range(3)
+
+
+TRAINING_CASINGS = ("keep", "lower")
 
 
 def check_splitting(name: str) -> WordSplitting:
@@ -37,8 +41,8 @@ def check_casing(name: str) -> Casing:
 
     Raises UnknownName.
     """
-    if name not in get_args(Casing):
-        raise UnknownName("casing", name, get_args(Casing))
+    if name not in TRAINING_CASINGS:
+        raise UnknownName("casing", name, TRAINING_CASINGS)
     return cast(Casing, name)
 
 
@@ -123,14 +127,14 @@ def read_corpus(
     Raises BadInput if no word is left.
     """
     ids, bounds, words = _intern(lines, splitting, casing)
-    found = np.bincount(ids, minlength=len(words))
-    found[: len(SPECIAL)] = 0
-    kept = np.flatnonzero(found >= max(1, min_count))
+    counts = np.bincount(ids, minlength=len(words))
+    counts[: len(SPECIAL)] = 0
+    kept = np.flatnonzero(counts >= max(1, min_count))
     if not len(kept):
         raise BadInput(
             f"{name} has no word that occurs {min_count} times or more; lower --min-count or give more text."
         )
-    kept = kept[np.argsort(-found[kept], kind="stable")]
+    kept = kept[np.argsort(-counts[kept], kind="stable")]
     new = np.zeros(len(words), dtype=np.int32)
     new[kept] = np.arange(len(SPECIAL), len(SPECIAL) + len(kept))
     ids = new[ids]
@@ -142,9 +146,9 @@ def encode_corpus(
     lines: Iterable[str], words: list[str], *, splitting: WordSplitting, casing: Casing
 ) -> WordCorpus:
     """Another corpus under a given vocabulary."""
-    ids, bounds, found = _intern(lines, splitting, casing)
-    place = {word: i for i, word in enumerate(words)}
-    new = np.array([place.get(word, UNKNOWN_ID) for word in found], dtype=np.int32)
+    ids, bounds, seen = _intern(lines, splitting, casing)
+    id_of = {word: i for i, word in enumerate(words)}
+    new = np.array([id_of.get(word, UNKNOWN_ID) for word in seen], dtype=np.int32)
     new[: len(SPECIAL)] = UNKNOWN_ID
     return WordCorpus(new[ids], bounds, words, np.bincount(new[ids], minlength=len(words)))
 
@@ -164,14 +168,14 @@ def _intern(
     lines: Iterable[str], splitting: WordSplitting, casing: Casing
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Ids in the order of first occurrence, ends of lines, and the words."""
-    place = {word: i for i, word in enumerate(SPECIAL)}
+    id_of = {word: i for i, word in enumerate(SPECIAL)}
     ids = array("i")
     bounds = array("q", [0])
     for line in lines:
-        text = line.lower() if casing == "lower" else line
-        ids.extend([place.setdefault(word, len(place)) for word in split_words(text, splitting)])
+        text = apply_casing(line, casing)
+        ids.extend([id_of.setdefault(word, len(id_of)) for word in split_words(text, splitting)])
         bounds.append(len(ids))
     flat = np.frombuffer(ids, dtype=np.int32) if ids else np.zeros(0, dtype=np.int32)
     # A text cannot contain the begin and end tokens.
     flat = np.where(flat < len(SPECIAL), UNKNOWN_ID, flat)
-    return flat, np.frombuffer(bounds, dtype=np.int64), list(place)
+    return flat, np.frombuffer(bounds, dtype=np.int64), list(id_of)

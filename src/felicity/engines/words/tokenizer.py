@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import polars as pl
 
+from felicity.core.casing import apply_casing
 from felicity.core.engine import EngineInfo, TokenExtras
 from felicity.core.errors import NotPossible
 from felicity.core.ids import fingerprint
@@ -36,12 +37,12 @@ def split_words(text: str, splitting: WordSplitting) -> list[str]:
     return text.split() if splitting == "space" else word_pattern().findall(text)
 
 
-def find_words(
+def find_word_spans(
     text: str, splitting: WordSplitting, knows: Callable[[str], bool]
 ) -> Iterator[tuple[int, int]]:
     """The spans of the words of a text, in characters.
 
-    >>> list(find_words("Tim.", "vocabulary", {"Tim", "."}.__contains__))
+    >>> list(find_word_spans("Tim.", "vocabulary", {"Tim", "."}.__contains__))
     [(0, 3), (3, 4)]
     """
     pattern = PLACES if splitting != "punctuation" else word_pattern()
@@ -83,27 +84,27 @@ class Vocabulary(Protocol):
         """The id of a word; None if the model does not know it."""
         ...
 
-    def word(self, place: int) -> str:
+    def word(self, token: int) -> str:
         """The word with an id."""
         ...
 
     def __len__(self) -> int: ...
 
 
-class WordList:
+class ListedVocabulary:
     """A vocabulary in memory; ids are indices into the list."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.words = words
-        self._ids = {word: place for place, word in enumerate(words)}
+        self._ids = {word: index for index, word in enumerate(words)}
 
     def find(self, word: str) -> int | None:
         """The id of a word; None if the model does not know it."""
         return self._ids.get(word)
 
-    def word(self, place: int) -> str:
+    def word(self, token: int) -> str:
         """The word with an id."""
-        return self.words[place]
+        return self.words[token]
 
     def __len__(self) -> int:
         return len(self.words)
@@ -130,16 +131,16 @@ class WordTokenizer:
     @property
     def all_special_ids(self) -> list[int]:
         """Ids of the begin and end tokens."""
-        found = (self.vocabulary.find(word) for word in (BEGIN, END))
-        return [place for place in found if place is not None]
+        ids = (self.vocabulary.find(word) for word in (BEGIN, END))
+        return [token for token in ids if token is not None]
 
     def __call__(self, texts: Iterable[str], **_: Any) -> dict[str, list[Any]]:
         """Ids and offsets of each text; no begin or end token is ever added here."""
-        found = [self._encode(text) for text in texts]
+        encoded = [self._encode(text) for text in texts]
         return {
-            "input_ids": [ids for ids, _ in found],
-            "offset_mapping": [spans for _, spans in found],
-            "special_tokens_mask": [[0] * len(ids) for ids, _ in found],
+            "input_ids": [ids for ids, _ in encoded],
+            "offset_mapping": [spans for _, spans in encoded],
+            "special_tokens_mask": [[0] * len(ids) for ids, _ in encoded],
         }
 
     def get_vocab(self) -> Container[str]:
@@ -148,18 +149,18 @@ class WordTokenizer:
 
     def convert_tokens_to_ids(self, token: str) -> int:
         """The id of a word, or that of the unknown word."""
-        found = self.vocabulary.find(token)
-        return self.unk_token_id if found is None else found
+        token_id = self.vocabulary.find(token)
+        return self.unk_token_id if token_id is None else token_id
 
     def convert_ids_to_tokens(self, ids: Iterable[int]) -> list[str]:
         """The words with these ids."""
-        return [UNKNOWN if place < 0 else self.vocabulary.word(place) for place in ids]
+        return [UNKNOWN if token < 0 else self.vocabulary.word(token) for token in ids]
 
     def __len__(self) -> int:
         return len(self.vocabulary)
 
     def _encode(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        spans = list(find_words(text, self.splitting, self._knows))
+        spans = list(find_word_spans(text, self.splitting, self._knows))
         return [self._id(self._cased(text[start:end])) for start, end in spans], spans
 
     def _id(self, word: str) -> int:
@@ -167,7 +168,7 @@ class WordTokenizer:
         return self.unk_token_id if word in (BEGIN, END) else self.convert_tokens_to_ids(word)
 
     def _cased(self, word: str) -> str:
-        return word.lower() if self.lower else word
+        return apply_casing(word, "lower" if self.lower else "keep")
 
     def _knows(self, word: str) -> bool:
         return self.vocabulary.find(self._cased(word)) is not None
@@ -212,15 +213,16 @@ def encode_words(encoder: Encoder, prompts: pl.DataFrame, *, name: str) -> Encod
     Raises NotPossible if there is one and the policy, or a closed vocabulary, forbids it.
     """
     encoded = encoder.encode(prompts)
-    unknown = encoded.own & (encoded.ids == encoder.tokenizer.unk_token_id)
+    unknown = encoded.of_text & (encoded.ids == encoder.tokenizer.unk_token_id)
     if encoder.policy.unknown == "skip":
         return replace(encoded, wanted=encoded.wanted & ~unknown)
     closed = encoder.tokenizer.unk_token_id < 0
     if unknown.any() and (closed or encoder.policy.unknown == "refuse"):
-        place = int(unknown.argmax())
-        request = encoded.request[int(np.searchsorted(encoded.bounds, place, side="right")) - 1]
+        position = int(unknown.argmax())
+        request = encoded.request[int(np.searchsorted(encoded.bounds, position, side="right")) - 1]
+        start, end = encoded.start[position], encoded.end[position]
         raise NotPossible(
-            f"'{name}' does not know the word at characters {encoded.start[place]} to {encoded.end[place]} "
+            f"'{name}' does not know the word at characters {start} to {end} "
             f"of the text of '{request}'; change it, or skip such words with --policy unknown=skip."
         )
     return encoded

@@ -1,18 +1,10 @@
 """The words of the site's own buttons and messages, one table per language."""
 
-import tomllib
-from functools import cache
-from importlib.resources import files
+from felicity.core.documents import read_packaged_toml
 
-INTERFACES = ("en", "de", "es", "fr", "ja")
-
-
-@cache
-def _strings(language: str) -> dict[str, str]:
-    text = files("felicity.humans.interface").joinpath(f"{language}.toml").read_text(encoding="utf-8")
-    return dict(tomllib.loads(text))
+INTERFACES = ("en", "ar", "de", "es", "fr", "ja", "nl", "tr", "zh")
 
 
 def read_interface(language: str) -> dict[str, str]:
     """Every string of a built-in language by its name."""
-    return dict(_strings(language))
+    return dict(read_packaged_toml("felicity.humans.interface", f"{language}.toml"))

@@ -6,6 +6,7 @@ from .canvas import NARROW as NARROW
 from .canvas import SLIDE as SLIDE
 from .canvas import WIDE as WIDE
 from .canvas import Spec as Spec
+from .canvas import as_altair as as_altair
 from .canvas import convert_svg as convert_svg
 from .canvas import css_variables as css_variables
 from .canvas import draw_inline as draw_inline
@@ -16,7 +17,7 @@ from .estimates import chart_estimates as chart_estimates
 from .estimates import write_figure as write_figure
 from .lines import MOST_SERIES as MOST_SERIES
 from .lines import Point as Point
-from .lines import Step as Step
+from .lines import SeriesPoint as SeriesPoint
 from .lines import chart_bands as chart_bands
 from .lines import chart_lines as chart_lines
 from .margins import chart_margins as chart_margins

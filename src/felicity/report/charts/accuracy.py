@@ -13,7 +13,10 @@ FEW_ROWS = 24
 
 
 class Row(NamedTuple):
-    """One estimate to draw; `parts` are the accuracies of its components, drawn behind it."""
+    """One estimate to draw.
+
+    parts: the accuracies of its components, drawn behind it. link: where its name leads.
+    """
 
     name: str
     accuracy: float
@@ -21,6 +24,7 @@ class Row(NamedTuple):
     high: float
     n: int
     parts: tuple[float, ...] = ()
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,7 @@ def _words(rows: Sequence[Row], layout: Layout, *, noun: str) -> list[Any]:
         {
             "y": layout.name_at(place),
             "name": row.name,
+            "link": row.link,
             "accuracy": percent(row.accuracy),
             "interval": f"{percent(row.low)}–{percent(row.high)}",
             "n": count(row.n),
@@ -174,15 +179,16 @@ def _words(rows: Sequence[Row], layout: Layout, *, noun: str) -> list[Any]:
         for place, row in enumerate(rows)
     ]
     body, edge = plot(records), layout.width
+    linked = any(row.link for row in rows)
     if layout.narrow:
         return [
-            _column(body, "name", at=0, align="left", color="ink", limit=edge - 50),
+            _column(body, "name", at=0, align="left", color="ink", limit=edge - 50, linked=linked),
             _column(body, "accuracy", at=edge, color="ink", weight="bold"),
         ]
     heads = plot([{"y": 0, "accuracy": "%", "interval": "95% interval", "n": noun}])
     columns = {"accuracy": edge + 62, "interval": edge + 150, "n": edge + 204}
     return [
-        _column(body, "name", at=-18, color="ink", limit=layout.left - 18),
+        _column(body, "name", at=-18, color="ink", limit=layout.left - 18, linked=linked),
         _column(body, "accuracy", at=columns["accuracy"], color="ink", weight="bold"),
         _column(body, "interval", at=columns["interval"], color="soft"),
         _column(body, "n", at=columns["n"], color="soft"),
@@ -200,6 +206,7 @@ def _column(
     weight: str = "normal",
     limit: float = 0,
     rise: float = 0,
+    linked: bool = False,
 ) -> Any:
     import altair as alt
 
@@ -214,4 +221,5 @@ def _column(
         dy=-rise,
         aria=False,
     )
-    return text.encode(text=alt.Text(f"{field}:N"))
+    shown = text.encode(text=alt.Text(f"{field}:N"))
+    return shown.encode(href=alt.Href("link:N")) if linked else shown

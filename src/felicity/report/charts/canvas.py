@@ -46,6 +46,9 @@ DOT = re.compile(
     r'd="M([\d.]+),0A\4,\4,0,1,1,-\4,0A\4,\4,0,1,1,\4,0"([^>]*)/>'
 )
 STROKE_WIDTH = re.compile(r' stroke-width="[^"]*"')
+# The renderer takes relative addresses for those of its examples.
+RENDERER_BASE = "https://vega.github.io/vega-datasets/"
+LINKS = re.compile(r"<a [^>]*>|</a>")
 TITLE_HEIGHT = 62.0
 EDGE = 24.0
 
@@ -60,11 +63,26 @@ def css_variables(colours: Mapping[str, str]) -> str:
 Spec = dict[str, Any]
 
 
+def as_altair(spec: Spec) -> Any:
+    """A specification as an altair chart, which a notebook shows and `chart.save("figure.svg")` writes."""
+    import altair as alt
+
+    kinds: dict[str, Any] = {
+        "layer": alt.LayerChart,
+        "vconcat": alt.VConcatChart,
+        "hconcat": alt.HConcatChart,
+        "concat": alt.ConcatChart,
+        "facet": alt.FacetChart,
+    }
+    kind = next((kind for key, kind in kinds.items() if key in spec), alt.Chart)
+    return kind.from_dict(spec, validate=False)
+
+
 def draw_svg(spec: Spec) -> str:
     """A specification as an SVG document."""
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(spec))
+    return str(vl_convert.vegalite_to_svg(spec)).replace(RENDERER_BASE, "")
 
 
 def draw_png(spec: Spec) -> bytes:
@@ -75,9 +93,10 @@ def draw_png(spec: Spec) -> bytes:
 
 
 def convert_svg(svg: str, ending: str) -> bytes:
-    """A drawing as the bytes of a file: svg unchanged, png with two pixels per point, or pdf."""
+    """A drawing as the bytes of a file: svg, png with two pixels per point, or pdf; without links."""
     import vl_convert
 
+    svg = LINKS.sub("", svg)
     if ending == "svg":
         return svg.encode("utf-8")
     if ending == "png":

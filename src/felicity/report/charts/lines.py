@@ -143,7 +143,7 @@ def _quoted(label: str) -> str:
     return "'" + label.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-class Step(NamedTuple):
+class SeriesPoint(NamedTuple):
     """One value of a series in a panel; `low` and `high` if it has an interval."""
 
     panel: str
@@ -155,7 +155,7 @@ class Step(NamedTuple):
 
 
 def chart_bands(
-    steps: Sequence[Step],
+    steps: Sequence[SeriesPoint],
     *,
     canvas: Canvas,
     x_title: str,
@@ -194,19 +194,19 @@ def _panel_height(panels: int, canvas: Canvas) -> float:
     return 110 if canvas.narrow else 170
 
 
-def _lengths(steps: Sequence[Step], title: str) -> Axis:
+def _lengths(steps: Sequence[SeriesPoint], title: str) -> Axis:
     """The requested lengths are the ticks; there is nothing between them."""
     met = sorted({step.x for step in steps})
     low, high = (met[0], met[-1]) if met[0] < met[-1] else (met[0] - 1, met[0] + 1)
     return Axis(title=title, low=low, high=high, ticks=tuple(met))
 
 
-def _values(steps: Sequence[Step], title: str, *, level: float | None, signed: bool) -> Axis:
+def _values(steps: Sequence[SeriesPoint], title: str, *, level: float | None, signed: bool) -> Axis:
     met = [value for step in steps for value in step[3:] if value is not None]
     return Axis.around([*met, *([] if level is None else [level])], title=title, signed=signed)
 
 
-def _band(own: Sequence[Step], panels: Sequence[str], grid: Grid, style: LineStyle) -> list[Any]:
+def _band(own: Sequence[SeriesPoint], panels: Sequence[str], grid: Grid, style: LineStyle) -> list[Any]:
     import altair as alt
 
     records = []
@@ -221,7 +221,7 @@ def _band(own: Sequence[Step], panels: Sequence[str], grid: Grid, style: LineSty
     return [area.encode(**grid.place(), y2=alt.Y2("y2:Q"), detail=alt.Detail("panel:N"))]
 
 
-def _line(own: Sequence[Step], panels: Sequence[str], grid: Grid, style: LineStyle) -> list[Any]:
+def _line(own: Sequence[SeriesPoint], panels: Sequence[str], grid: Grid, style: LineStyle) -> list[Any]:
     import altair as alt
 
     records = []

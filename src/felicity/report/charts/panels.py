@@ -87,7 +87,7 @@ LINE_STYLES: tuple[LineStyle, ...] = (
 )
 
 
-class Entry(NamedTuple):
+class LegendEntry(NamedTuple):
     """One name of a legend: its row from the top and its distance from the left in pixels."""
 
     name: str
@@ -101,25 +101,25 @@ def choose_styles(names: Sequence[str], given: Mapping[str, LineStyle] | None = 
     return {name: given.get(name, LINE_STYLES[place % len(LINE_STYLES)]) for place, name in enumerate(names)}
 
 
-def place_legend(names: Sequence[str], width: float) -> list[Entry]:
+def place_legend(names: Sequence[str], width: float) -> list[LegendEntry]:
     """The position of each name, as many in a row as fit."""
-    placed: list[Entry] = []
+    placed: list[LegendEntry] = []
     row, at = 0, 0.0
     for name in names:
         needed = 34 + LETTER * len(name) + 18
         if at and at + needed > width:
             row, at = row + 1, 0.0
-        placed.append(Entry(name, row, at))
+        placed.append(LegendEntry(name, row, at))
         at += needed
     return placed
 
 
-def legend_height(entries: Sequence[Entry]) -> float:
+def legend_height(entries: Sequence[LegendEntry]) -> float:
     """The height of the legend above the figure."""
     return 14 + ROW * (max((entry.row for entry in entries), default=-1) + 1)
 
 
-def draw_legend(entries: Sequence[Entry], styles: Mapping[str, LineStyle]) -> list[Any]:
+def draw_legend(entries: Sequence[LegendEntry], styles: Mapping[str, LineStyle]) -> list[Any]:
     """The legend's marks, to be laid over a figure whose top is at 0."""
     import altair as alt
 

@@ -66,22 +66,57 @@
     sentence.addEventListener("focusout", hide);
   }
 
-  for (const box of document.querySelectorAll(".command")) {
-    if (!navigator.clipboard) continue;
+  /* A button that copies what `give` returns; where the clipboard is closed, as on some file pages, it is shown. */
+  const copier = (name, give) => {
     const button = document.createElement("button");
     button.type = "button";
-    button.textContent = "Copy";
+    button.textContent = name;
     button.addEventListener("click", async () => {
-      const code = box.querySelector("code");
+      const text = give();
       try {
-        await navigator.clipboard.writeText(code.textContent);
+        await navigator.clipboard.writeText(text);
         button.textContent = "Copied";
-      } catch {
-        getSelection().selectAllChildren(code);
-        button.textContent = "Selected";
-      }
-      setTimeout(() => { button.textContent = "Copy"; }, 1500);
+        setTimeout(() => { button.textContent = name; }, 1500);
+      } catch { window.prompt("Copy this:", text); }
     });
-    box.append(button);
+    return button;
+  };
+  const written = (cell) => cell.textContent.replace(/\s+/g, " ").trim();
+  const rowsOf = (table) => [...table.rows].map((row) => [...row.cells].map(written));
+  const asCsv = (table) => rowsOf(table).map((row) => row.map((text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(",")).join("\n") + "\n";
+  const LATEX = { "\\": "\\textbackslash{}", "&": "\\&", "%": "\\%", "$": "\\$", "#": "\\#", "_": "\\_", "{": "\\{", "}": "\\}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "–": "--", "−": "$-$", "<": "$<$", ">": "$>$" };
+  const latex = (text) => text.replace(/[\\&%$#_{}~^–−<>]/g, (found) => LATEX[found]);
+  const asLatex = (table) => {
+    const [head, ...body] = rowsOf(table);
+    const kinds = [...table.rows[0].cells].map((cell) => (cell.classList.contains("num") ? "r" : "l")).join("");
+    const line = (row) => `${row.map(latex).join(" & ")} \\\\`;
+    return ["\\begin{tabular}{" + kinds + "}", "\\toprule", line(head), "\\midrule", ...body.map(line), "\\bottomrule", "\\end{tabular}", ""].join("\n");
+  };
+  /* An item as a numbered example in the style of gb4e, with the surprisal of every token under it. */
+  const asExample = (item) => {
+    const sides = [...item.querySelectorAll(".side")].map((side) => {
+      const tokens = [...side.querySelectorAll(".t")].map((token) => `${latex(token.querySelector(".w").textContent.trim())}$_{${token.querySelector(".n").textContent.trim().replace("–", "")}}$`);
+      return `\\ex[${side.classList.contains("bad") ? "*" : ""}]{${tokens.join(" ")}}`;
+    });
+    return ["\\begin{exe}", "\\ex\\begin{xlist}", ...sides, "\\end{xlist}", "\\end{exe}", ""].join("\n");
+  };
+  const offer = (after, ...buttons) => {
+    const line = document.createElement("p");
+    line.className = "copy";
+    line.append("Copy as ", ...buttons);
+    after.after(line);
+  };
+  for (const box of document.querySelectorAll("div.scroll")) {
+    const table = box.querySelector("table");
+    if (table) offer(box, copier("CSV", () => asCsv(table)), copier("LaTeX", () => asLatex(table)));
+  }
+  for (const item of document.querySelectorAll(".case")) offer(item.lastElementChild, copier("LaTeX example", () => asExample(item)));
+  for (const sentence of document.querySelectorAll(".finding")) {
+    const text = written(sentence);
+    sentence.append(copier("Copy", () => text));
+  }
+  for (const box of document.querySelectorAll(".command")) {
+    const code = box.querySelector("code");
+    box.append(copier("Copy", () => code.textContent));
   }
 })();

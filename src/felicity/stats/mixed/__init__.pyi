@@ -4,6 +4,7 @@ from .binomial import start_logistic as start_logistic
 from .binomial_response import log_coefficients as log_coefficients
 from .coding import Coder as Coder
 from .coding import Contrast as Contrast
+from .compare_models import lr_test as lr_test
 from .cumulative import LinkName as LinkName
 from .cumulative import fit_clmm as fit_clmm
 from .cumulative import fit_thresholds as fit_thresholds
@@ -15,14 +16,16 @@ from .fitted import DEGENERATE as DEGENERATE
 from .fitted import FittedModel as FittedModel
 from .fitted import describe_codings as describe_codings
 from .fitted import describe_effect as describe_effect
-from .fitted import describe_model as describe_model
+from .fitted import describe_mixed_fit as describe_mixed_fit
 from .fitted import describe_scale as describe_scale
 from .fitted import finite as finite
 from .formula import Formula as Formula
 from .formula import parse_formula as parse_formula
+from .formula import split_top as split_top
 from .formula_grammar import column_name as column_name
+from .formula_grammar import columns_in as columns_in
 from .linear import fit_lmm as fit_lmm
 from .linear import fixed_table as fixed_table
 from .model_frame import check_design as check_design
 from .model_frame import read_counts as read_counts
-from .model_frame import read_numbers as read_numbers
+from .model_frame import read_response as read_response

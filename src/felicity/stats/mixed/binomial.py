@@ -85,7 +85,7 @@ def refuse_ordinal_separation(codes: Codes, n_levels: int, x: Vector, names: tup
 
 def _find_separation(pure: Vector, both: Vector, names: tuple[str, ...]) -> int | None:
     """The predictor that moves most in a direction with pure @ d >= 0, not all 0, and both @ d = 0."""
-    found = linprog(
+    solution = linprog(
         -pure.sum(axis=0),
         A_ub=-pure,
         b_ub=np.zeros(len(pure)),
@@ -93,9 +93,9 @@ def _find_separation(pure: Vector, both: Vector, names: tuple[str, ...]) -> int 
         b_eq=np.zeros(len(both)) if len(both) else None,
         bounds=[(-1.0, 1.0)] * pure.shape[1],
     )
-    if found.status != 0 or -found.fun <= 1e-6:
+    if solution.status != 0 or -solution.fun <= 1e-6:
         return None
-    direction = np.abs(found.x)
+    direction = np.abs(solution.x)
     candidates = [i for i, name in enumerate(names) if name != "(Intercept)"] or [0]
     return max(candidates, key=lambda i: float(direction[i]))
 
@@ -171,10 +171,10 @@ def _fit(
     theta, gamma = criterion.split(optimum.x)
     beta, vcov = response.beta(gamma), response.covariance(criterion.gamma_covariance(optimum))
     deviance = point.deviance - 2.0 * log_coefficients(hits, trials)
-    found = _describe(
+    fitted = _describe(
         data, cells, (hits, trials), point, theta, beta, vcov, deviance, optimum.gradient, level
     )
-    return note_penalty(found, penalty)
+    return note_penalty(fitted, penalty)
 
 
 def _describe(

@@ -16,8 +16,8 @@ from formulaic import model_matrix
 from formulaic.errors import FormulaicError
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.frames import Codes, Vector, column, is_categorical, level_codes
-from felicity.stats.mixed.expressions import evaluate, evaluate_columns
+from felicity.stats.frames import Codes, Vector, is_categorical, level_codes, take_column
+from felicity.stats.mixed.expressions import evaluate_columns, evaluate_expression
 from felicity.stats.mixed.formula_grammar import (
     FACTORS,
     Call,
@@ -81,7 +81,7 @@ class Coder:
         self.frame = frame
         self.contrasts = dict(contrasts or {})
         for name in self.contrasts:
-            column(frame, name)
+            take_column(frame, name)
         self._aliases: dict[str, str] = {}
         self._labels: dict[str, str] = {}
         self._calls: dict[str, str] = {}
@@ -107,7 +107,7 @@ class Coder:
 
     def vector(self, expression: str) -> Vector:
         """The values of one numeric expression, such as `log(rt)` or `n - hits`."""
-        values = evaluate(parse_value(expression), self._numbers)
+        values = evaluate_expression(parse_value(expression), self._numbers)
         if not isinstance(values, np.ndarray) or values.ndim != 1:
             raise BadInput(f"'{expression}' names no column.")
         self._check_finite(values, expression)
@@ -115,7 +115,7 @@ class Coder:
 
     def factor(self, name: str) -> Factor | None:
         """The factor behind a column, if the column is categorical."""
-        series = column(self.frame, name)
+        series = take_column(self.frame, name)
         return self._factors[self._alias(name)] if is_categorical(series) else None
 
     def codings(self, names: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -167,7 +167,7 @@ class Coder:
 
     def _numbers(self, name: str) -> Vector:
         """The numbers of a column, for calculating with."""
-        if is_categorical(column(self.frame, name)):
+        if is_categorical(take_column(self.frame, name)):
             raise BadInput(f"Column '{name}' is a factor and cannot be calculated with.")
         return np.asarray(self._data[self._alias(name)])
 
@@ -191,7 +191,7 @@ class Coder:
         key = label or name
         if key in self._aliases:
             return self._aliases[key]
-        series = column(self.frame, name)
+        series = take_column(self.frame, name)
         if as_factor or is_categorical(series):
             alias = f"f{len(self._labels)}_"
             factor = self._make_factor(key, name, series, coding)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible, UnknownName
-from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, level_codes, one_thread
+from felicity.stats.frames import Codes, Frame, Vector, as_polars, level_codes, one_thread, take_column
 from felicity.stats.mixed.binomial import refuse_ordinal_separation
 from felicity.stats.mixed.coding import Coder, Contrast
 from felicity.stats.mixed.cumulative_response import LINKS, CumulativeResponse, CumulativeRows
@@ -70,8 +70,8 @@ def fit_clmm(
     gamma = criterion.split(optimum.x)[1]
     vcov = response.covariance(criterion.gamma_covariance(optimum), gamma)
     data = replace(data, x=x, names=names, terms=data.terms[1:])
-    found = _describe(data, answers, criterion, optimum.x, vcov, optimum.gradient, level)
-    return note_penalty(found, penalty)
+    fitted = _describe(data, answers, criterion, optimum.x, vcov, optimum.gradient, level)
+    return note_penalty(fitted, penalty)
 
 
 def read_ordered(table: pl.DataFrame, expression: str) -> OrderedResponse:
@@ -81,9 +81,9 @@ def read_ordered(table: pl.DataFrame, expression: str) -> OrderedResponse:
     """
     match parse_value(expression):
         case Call("factor" | "as.factor" | "C", (Name(text),), ()):
-            series = column(table, column_name(text))
+            series = take_column(table, column_name(text))
         case Name(text):
-            series = column(table, column_name(text))
+            series = take_column(table, column_name(text))
             _check_ordered(series, expression)
         case Call("cbind"):
             raise BadInput("A response 'cbind(hits, misses)' needs a binomial model; use family binomial.")

@@ -94,8 +94,8 @@ class CumulativeRows:
 
     def parts(self, random: Vector) -> "Derivatives":
         """The components of the derivatives."""
-        found: Derivatives = self._kept("parts", random, self._parts)
-        return found
+        derivatives: Derivatives = self._kept("parts", random, self._parts)
+        return derivatives
 
     def _kept(self, name: str, random: Vector, compute: Callable[[Vector], Any]) -> Any:
         if name not in self.last or self.last[name][0] is not random:

@@ -40,7 +40,7 @@ SIMPLE: dict[str, Callable[[Any], Any]] = {
 SWITCHES = {"TRUE": True, "T": True, "True": True, "FALSE": False, "F": False, "False": False}
 
 
-def evaluate(node: Node, column: Column) -> Vector | float:
+def evaluate_expression(node: Node, column: Column) -> Vector | float:
     """The values of an expression that gives one number per row, or one number.
 
     Raises BadInput for wrong arguments, naming the call.
@@ -51,11 +51,16 @@ def evaluate(node: Node, column: Column) -> Vector | float:
         case Name(text):
             return column(column_name(text))
         case Operation(operator, (only,)):
-            value = evaluate(only, column)
+            value = evaluate_expression(only, column)
             return -value if operator == "-" else value
         case Operation(operator, (left, right)):
             with np.errstate(all="ignore"):
-                return np.asarray(OPERATORS[operator](evaluate(left, column), evaluate(right, column)), float)
+                return np.asarray(
+                    OPERATORS[operator](
+                        evaluate_expression(left, column), evaluate_expression(right, column)
+                    ),
+                    float,
+                )
         case Call():
             columns = evaluate_columns(node, column)
             if len(columns) != 1:
@@ -74,7 +79,7 @@ def evaluate_columns(call: Call, column: Column) -> list[Vector]:
         raise BadInput(f"'{write(call)}' cannot be part of a calculation; use it as a term of its own.")
     if not call.arguments:
         raise BadInput(f"'{write(call)}' lacks its argument; write for instance {name}(x).")
-    x = evaluate(call.arguments[0], column)
+    x = evaluate_expression(call.arguments[0], column)
     with np.errstate(all="ignore"):
         if name in SIMPLE:
             _settings(call, ())

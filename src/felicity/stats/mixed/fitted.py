@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput
+from felicity.core.wording import format_df, format_number, format_p, format_share
 from felicity.stats.frames import Vector
 from felicity.stats.mixed.model_frame import ModelFrame
 from felicity.stats.mixed.random_effects import Block, RandomEffects
-from felicity.stats.wording import format_df, format_number, format_p, format_share
 
 SINGULAR_BELOW = 1e-4
 SLOPE_LEFT = 1e-2
@@ -34,8 +34,8 @@ def covariances(effects: RandomEffects, theta: Vector, sigma: float) -> list[Vec
     """Covariance matrix of each block's effects, in the units of the data."""
     out = []
     for block, factor in zip(effects.blocks, effects.factors(theta), strict=True):
-        own = sigma * factor / block.scale[:, None]
-        out.append(own @ own.T)
+        deviations = sigma * factor / block.scale[:, None]
+        out.append(deviations @ deviations.T)
     return out
 
 
@@ -72,8 +72,8 @@ def modes_table(effects: RandomEffects, modes: Vector) -> pl.DataFrame:
     for label in effects.labels:
         for block, start in zip(effects.blocks, starts, strict=False):
             values = modes[start : start + block.size].reshape(-1, block.width) / block.scale
-            for i, (name, own) in enumerate(zip(block.names, block.labels, strict=True)):
-                if own == label:
+            for i, (name, term) in enumerate(zip(block.names, block.labels, strict=True)):
+                if term == label:
                     columns = {"group": label, "level": block.levels, "term": name, "value": values[:, i]}
                     tables.append(pl.DataFrame(columns))
     return pl.concat(tables)
@@ -82,7 +82,7 @@ def modes_table(effects: RandomEffects, modes: Vector) -> pl.DataFrame:
 def _terms(effects: RandomEffects, matrices: list[Vector]) -> Iterator[tuple[Block, Vector, str, list[int]]]:
     for label in effects.labels:
         for block, matrix in zip(effects.blocks, matrices, strict=True):
-            columns = [i for i, own in enumerate(block.labels) if own == label]
+            columns = [i for i, label_of in enumerate(block.labels) if label_of == label]
             if columns:
                 yield block, matrix, label, columns
 
@@ -279,19 +279,19 @@ def find_degeneracy(
     that units do not matter; on a probit scale the limit is that of the logistic one in standard deviations.
     """
     limit = DEGENERATE_LOG_ODDS * (latent / LOGIT_VARIANCE) ** 0.5
-    found = []
+    reasons = []
     for block, factor in zip(data.effects.blocks, data.effects.factors(theta), strict=True):
         sds = np.sqrt((factor**2).sum(axis=1))
         for name, sd, scale in zip(block.names, sds, block.scale, strict=True):
             if sd > limit:
-                found.append(f"the SD of {name} by {block.group} is {format_number(float(sd / scale))}")
+                reasons.append(f"the SD of {name} by {block.group} is {format_number(float(sd / scale))}")
     for row, column in zip(fixed.to_dicts(), data.x.T, strict=True):
         reach = float(np.ptp(column)) or float(np.abs(column).max())
         if abs(row["estimate"]) * reach > limit:
-            found.append(f"{row['term']} is {format_number(row['estimate'])}")
+            reasons.append(f"{row['term']} is {format_number(row['estimate'])}")
     if r2 > DEGENERATE_R2:
-        found.append(f"R2 is {format_number(r2)}")
-    return found
+        reasons.append(f"R2 is {format_number(r2)}")
+    return reasons
 
 
 def _degeneracy_notes(signs: list[str]) -> tuple[str, ...]:
@@ -334,7 +334,7 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def describe_model(model: FittedModel, *, effects: bool = True) -> str:
+def describe_mixed_fit(model: FittedModel, *, effects: bool = True) -> str:
     """One paragraph: what was fitted, each fixed effect with its test and interval, R2, warnings.
 
     effects: the fixed effects too; without them, the text below a table of them.
@@ -394,10 +394,10 @@ def describe_codings(
 
 
 def _describe_coding(values: Mapping[str, float]) -> str:
-    own = [level for level, value in values.items() if value == 1.0]
+    members = [level for level, value in values.items() if value == 1.0]
     last = [level for level, value in values.items() if value == -1.0]
-    by_sum = len(own) == len(last) == 1 and set(values.values()) <= {-1.0, 0.0, 1.0}
+    by_sum = len(members) == len(last) == 1 and set(values.values()) <= {-1.0, 0.0, 1.0}
     if not by_sum:
         return ", ".join(f"{level} {value:g}" for level, value in values.items())
     mean = ", ".join(values) if len(values) <= MOST_NAMED else f"the {len(values)} levels"
-    return f"{own[0]} against the mean of {mean} ({last[0]} is minus the sum)"
+    return f"{members[0]} against the mean of {mean} ({last[0]} is minus the sum)"

@@ -4,7 +4,7 @@ The random terms are taken out and expanded here; what is left is the fixed part
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from felicity.core.errors import BadInput
 from felicity.stats.mixed.formula_grammar import check_text, clip, mask_quoted, parse_terms, parse_value
@@ -46,13 +46,6 @@ class Formula:
     def sides(self) -> tuple[str, ...]:
         """The fixed part and the effects of every random term."""
         return (self.fixed, *(term.left for term in self.random))
-
-    def without_random(self, term: RandomTerm, *instead: RandomTerm) -> "Formula":
-        """The formula with one random term replaced by others, or by nothing."""
-        kept: list[RandomTerm] = []
-        for old in self.random:
-            kept.extend(instead if old == term else (old,))
-        return replace(self, random=tuple(kept))
 
 
 def parse_formula(text: str) -> Formula:

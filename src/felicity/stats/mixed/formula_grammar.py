@@ -131,7 +131,7 @@ def mask_quoted(text: str) -> str:
     >>> mask_quoted("`a|b` + c")
     '`___` + c'
     """
-    return re.sub(r"`[^`]*`", lambda found: "`" + "_" * (len(found.group()) - 2) + "`", text)
+    return re.sub(r"`[^`]*`", lambda match: "`" + "_" * (len(match.group()) - 2) + "`", text)
 
 
 def column_name(text: str) -> str:
@@ -149,6 +149,16 @@ def walk(node: Node) -> Iterator[Node]:
         below = node.operands
     for child in below:
         yield from walk(child)
+
+
+def columns_in(side: str) -> list[str]:
+    """The columns that the terms of a side read, each once.
+
+    >>> columns_in("log(freq) * len + poly(surprisal, 2)")
+    ['freq', 'len', 'surprisal']
+    """
+    nodes = [node for atom in parse_terms(side) for node in walk(atom.node)]
+    return list(dict.fromkeys(column_name(node.text) for node in nodes if isinstance(node, Name)))
 
 
 def write(node: Node) -> str:
@@ -173,22 +183,22 @@ class _Parser:
         check_text(text)
         self.text = text
         self.tokens = list(self._tokenize())
-        self.place = 0
+        self.position = 0
         self.depth = 0
         self.atoms: list[Atom] = []
 
     def _tokenize(self) -> Iterator[tuple[str, str, int]]:
         at = 0
         while at < len(self.text):
-            found = TOKEN.match(self.text, at)
-            if found is None:
+            match = TOKEN.match(self.text, at)
+            if match is None:
                 raise BadInput(
                     f"'{clip(self.text[at])}' has no meaning in the formula '{clip(self.text)}'; use names, "
                     f"numbers, + - * / : ^ and functions such as log()."
                 )
-            if found.lastgroup != "space":
-                yield str(found.lastgroup), found.group(), at
-            at = found.end()
+            if match.lastgroup != "space":
+                yield str(match.lastgroup), match.group(), at
+            at = match.end()
 
     def read_terms(self) -> None:
         count = self._sum_of_terms()
@@ -209,8 +219,8 @@ class _Parser:
             taken_out = sign == "-"
             if taken_out and self.depth and self._peek()[1] == "1":
                 raise self._intercept_in_brackets()
-            own = self._product_of_terms()
-            count += 0 if taken_out else own
+            term = self._product_of_terms()
+            count += 0 if taken_out else term
             sign = self._take("+", "-")
             if sign is None:
                 return count
@@ -357,12 +367,12 @@ class _Parser:
         return inner
 
     def _peek(self, ahead: int = 0) -> tuple[str, str, int]:
-        at = self.place + ahead
+        at = self.position + ahead
         return self.tokens[at] if at < len(self.tokens) else ("end", "", len(self.text))
 
     def _next(self) -> tuple[str, str, int]:
         token = self._peek()
-        self.place += 1
+        self.position += 1
         return token
 
     def _take(self, *operators: str) -> str | None:
@@ -371,7 +381,7 @@ class _Parser:
         return None
 
     def _last_end(self) -> int:
-        _, text, start = self.tokens[self.place - 1]
+        _, text, start = self.tokens[self.position - 1]
         return start + len(text)
 
     def _expect_end(self) -> None:

@@ -164,8 +164,8 @@ class LaplaceCriterion:
         """The last modes, or zero if those are worse."""
         pieces, start = [], 0
         for block, factor in zip(self.effects.blocks, factors, strict=True):
-            own = self._u[start : start + block.size].reshape(-1, block.width)
-            pieces.append((own @ factor.T).ravel())
+            modes = self._u[start : start + block.size].reshape(-1, block.width)
+            pieces.append((modes @ factor.T).ravel())
             start += block.size
         random = self.effects.spread(np.concatenate(pieces))
         zero, none = np.zeros_like(self._u), np.zeros_like(random)
@@ -206,9 +206,9 @@ def penalize_covariances(effects: RandomEffects, theta: Vector, scale: float) ->
     value = 0.0
     slopes: list[float] = []
     for block, factor in zip(effects.blocks, effects.factors(theta), strict=True):
-        own = factor / block.scale[:, None]
-        value += float(-3.0 * np.log(np.abs(np.diag(own))).sum() + (own**2).sum() / scale**2)
-        slope = 2.0 * own / (block.scale[:, None] * scale**2) - 3.0 * np.diag(1.0 / np.diag(factor))
+        deviations = factor / block.scale[:, None]
+        value += float(-3.0 * np.log(np.abs(np.diag(deviations))).sum() + (deviations**2).sum() / scale**2)
+        slope = 2.0 * deviations / (block.scale[:, None] * scale**2) - 3.0 * np.diag(1.0 / np.diag(factor))
         slopes.extend(slope[i, j] for i, j in block.positions)
     return value, np.array(slopes)
 

@@ -189,10 +189,3 @@ class LinearPoint:
         slopes = self._parts[2][:, :p, :p]
         half = np.linalg.solve(self.criterion.r, self.covariance)
         return np.asarray(half @ (slopes + slopes.transpose(0, 2, 1)) @ half.T)
-
-    @cached_property
-    def beta_gradient(self) -> Vector:
-        """Derivative of `beta` in each theta, shape (theta, p)."""
-        p, slopes = self.criterion.p, self._parts[2]
-        half = np.linalg.solve(self.criterion.r, self.covariance)
-        return -(slopes[:, :p, -1] + slopes[:, -1, :p]) @ half.T

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.stats.frames import Codes, Frame, Vector, as_polars, column, level_codes
+from felicity.stats.frames import Codes, Frame, Vector, as_polars, level_codes, take_column
 from felicity.stats.mixed.coding import Coder, Contrast
 from felicity.stats.mixed.formula import Formula, RandomTerm, parse_formula, split_top
 from felicity.stats.mixed.formula_grammar import column_name
@@ -65,7 +65,7 @@ def build_model_frame(
         )
     table = as_polars(frame)
     coder = Coder(table, contrasts, sides=parsed.sides)
-    y, trials = counts if counts is not None else (read_numbers(coder, parsed.response), None)
+    y, trials = counts if counts is not None else (read_response(coder, parsed.response), None)
     x, names, terms = coder.matrix(parsed.fixed)
     check_design(x, names)
     return ModelFrame(
@@ -108,7 +108,7 @@ def check_design(x: Vector, names: list[str]) -> None:
         basis = np.column_stack([basis, rest / length])
 
 
-def read_numbers(coder: Coder, expression: str) -> Vector:
+def read_response(coder: Coder, expression: str) -> Vector:
     """The response of a linear model.
 
     Raises BadInput for counts, a factor, and what is the same in every row.
@@ -175,7 +175,7 @@ def _random_effects(
 
 
 def _group_codes(table: pl.DataFrame, group: tuple[str, ...]) -> tuple[Codes, tuple[str, ...]]:
-    coded = [level_codes(column(table, name)) for name in group]
+    coded = [level_codes(take_column(table, name)) for name in group]
     if len(coded) == 1:
         return coded[0][0], tuple(coded[0][1])
     joint = reduce(lambda a, b: a * (int(b.max()) + 1) + b, [codes for codes, _ in coded])

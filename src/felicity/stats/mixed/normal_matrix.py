@@ -90,8 +90,8 @@ def _cross(a: Block, b: Block, weights: Vector | None, dense: bool) -> Matrix:
     total = sp.csr_matrix((a.size, b.size))
     for i in range(a.width):
         for j in range(b.width):
-            place = (a.codes * a.width + i, b.codes * b.width + j)
-            total = total + sp.csr_matrix((_product(a, i, b, j, weights), place), shape=total.shape)
+            entries = (a.codes * a.width + i, b.codes * b.width + j)
+            total = total + sp.csr_matrix((_product(a, i, b, j, weights), entries), shape=total.shape)
     return total
 
 
@@ -274,10 +274,10 @@ def _difference_slopes(a: Elimination) -> list[Vector]:
 def leverages(a: Elimination) -> Vector:
     """Diagonal of ZΛA⁻¹Λ'Z', one value per row: relative variance of each row's random part."""
     first = a.effects.first
-    own = a.middle
+    middle = a.middle
     if a.effects.rest:
-        own = own + own @ a.spread_blocks @ own
-    out = ((first.z[:, None, :] @ own[first.codes])[:, 0, :] * first.z).sum(axis=1)
+        middle = middle + middle @ a.spread_blocks @ middle
+    out = ((first.z[:, None, :] @ middle[first.codes])[:, 0, :] * first.z).sum(axis=1)
     if not a.effects.rest:
         return np.asarray(out)
     pulled = (a.middle @ a.spread_covariance.reshape(len(a.middle), first.width, -1)).reshape(

@@ -38,8 +38,8 @@ def find_minimum(criterion: Criterion, start: Vector) -> Optimum:
     counted = _Counted(criterion)
     x = start
     for _ in range(3):
-        found = minimize(counted, x, jac=True, method="BFGS", options={"gtol": 1e-3, "maxiter": 500})
-        x, value, gradient, hessian = _polish(counted, found.x)
+        solution = minimize(counted, x, jac=True, method="BFGS", options={"gtol": 1e-3, "maxiter": 500})
+        x, value, gradient, hessian = _polish(counted, solution.x)
         curvature, directions = np.linalg.eigh(hessian)
         if curvature[0] > SADDLE * max(1.0, curvature[-1]):
             break

@@ -23,11 +23,11 @@ from felicity.core.ids import fingerprint
 from felicity.core.progress import Progress
 from felicity.stimuli.extension.forms import FORMS
 from felicity.stimuli.extension.prompts import Prompt, build_prompt, pair_sentences, split_answer
-from felicity.stimuli.extension.rules import UNPAIRED, Case, Finding, Seen, check_pair, check_sentence
-from felicity.stimuli.extension.transcript import DIGEST, Answer, Transcript
+from felicity.stimuli.extension.rules import UNPAIRED, RuleInput, Seen, Violation, check_pair, check_sentence
+from felicity.stimuli.extension.transcript import DIGEST, ModelAnswer, Transcript
 from felicity.stimuli.extension.words import WordList
 from felicity.stimuli.items import Pair, build_items, write_items
-from felicity.stimuli.review import PAPER_ROWS, Event, Log, State, replay, tabulate_rejections
+from felicity.stimuli.review import PAPER_ROWS, Event, Log, State, replay_log, tabulate_rejections
 
 TASK = "task.json"
 ANSWERS = "answers.jsonl"
@@ -39,11 +39,11 @@ WAIT_SECONDS = 0.1
 FIRST_YIELD = 0.16
 CHARACTERS_PER_TOKEN = 4.0
 
-Generate = Callable[[str, int], list[Answer]]
+Generate = Callable[[str, int], list[ModelAnswer]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class ExtensionTask:
     """What a model is asked for; it may not change once answers are stored.
 
     dataset: what is extended. form: how its pairs are built. k: examples in a prompt. parameters: how
@@ -81,7 +81,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExtensionResult:
     """The result of an extension: requests stored and now asked, pairs queued, and why it stopped.
 
     repeated: requests that were sent again since the folder was begun, because a process was killed with
@@ -96,7 +96,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Forecast:
+class RequestForecast:
     """An estimate of what is still to be requested; tokens are the model's own if `exact`."""
 
     requests: int
@@ -114,7 +114,7 @@ class Extension:
         self.transcript = Transcript(folder / ANSWERS)
         self.log = Log(folder / LOG)
 
-    def begin(self, task: Task) -> None:
+    def begin(self, task: ExtensionTask) -> None:
         """Record the task, or check that it is the one the folder was begun with.
 
         Raises BadInput if the folder holds another task.
@@ -133,7 +133,7 @@ class Extension:
             complete = asdict(task) | {DIGEST: fingerprint(asdict(task))}
             part.write_text(json.dumps(complete, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
-    def task(self) -> Task:
+    def task(self) -> ExtensionTask:
         """The task the folder was begun with.
 
         Raises BadInput if the folder holds none.
@@ -144,17 +144,16 @@ class Extension:
         try:
             kept = json.loads(read_text(path))
             digest = kept.pop(DIGEST, None)
-            task = Task(**kept)
+            task = ExtensionTask(**kept)
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise BadInput(f"{path} is damaged: {error}.") from error
-        # Folders of earlier versions have no digest.
-        if digest not in (None, fingerprint(kept)):
+        if digest != fingerprint(kept):
             raise BadInput(f"{path} is damaged: it was changed since it was written; restore it.")
         return task
 
     def state(self) -> State:
         """The state of the folder's review: a replay of its log."""
-        return replay(self.log.read())
+        return replay_log(self.log.read())
 
     def write_dataset(self) -> int:
         """Write `dataset.parquet` and `rejections.csv` from the log alone; gives the number of pairs."""
@@ -178,7 +177,7 @@ class Extension:
         progress: Progress | None = None,
         stop_now: Callable[[], bool] = lambda: False,
         starter: int | None = None,
-    ) -> Outcome:
+    ) -> ExtensionResult:
         """Ask until a limit is reached; what is stored already is read, not asked for again.
 
         `stop_now` is called between requests, so that an interrupt can wait for the answer under way.
@@ -201,7 +200,9 @@ class Extension:
                     ) from error
                 if stop_now():
                     stored, queued = self.transcript.read(), len(self.state().proposals)
-                    return Outcome(len(stored), 0, queued, INTERRUPTED, self.transcript.count_repeated())
+                    return ExtensionResult(
+                        len(stored), 0, queued, INTERRUPTED, self.transcript.count_repeated()
+                    )
                 time.sleep(WAIT_SECONDS)
 
     def _is_attended(self) -> bool:
@@ -218,7 +219,7 @@ class Extension:
         words: WordList | None,
         progress: Progress | None,
         stop_now: Callable[[], bool],
-    ) -> Outcome:
+    ) -> ExtensionResult:
         task = self.task()
         sorter = Sorter(task, self.log, words=words)
         stored = self.transcript.read()
@@ -229,7 +230,9 @@ class Extension:
             if not reason and number + 1 not in stored and stop_now():
                 reason = INTERRUPTED
             if reason:
-                return Outcome(len(stored), asked, sorter.queued, reason, self.transcript.count_repeated())
+                return ExtensionResult(
+                    len(stored), asked, sorter.queued, reason, self.transcript.count_repeated()
+                )
             number += 1
             if number not in stored:
                 prompt = task.prompt(number)
@@ -249,7 +252,7 @@ class Extension:
         *,
         count: Callable[[str], int | None] | None = None,
         price_per_million: float | None = None,
-    ) -> Forecast:
+    ) -> RequestForecast:
         """Requests and tokens until `n` pairs pass the rules, by the yield so far or GPT-3's.
 
         `count` gives the tokens of a text, or None if only the server knows; characters are counted then.
@@ -273,19 +276,19 @@ class Extension:
         requests = max(0, round((n - queued) / each + 0.5)) if queued < n else 0
         tokens = round(requests * sent), requests * most
         cost = None if price_per_million is None else sum(tokens) * price_per_million / 1e6
-        return Forecast(requests, *tokens, exact=exact, cost=cost)
+        return RequestForecast(requests, *tokens, exact=exact, cost=cost)
 
 
 class Sorter:
     """What becomes of each sentence of each answer, written to the log the same way every time."""
 
-    def __init__(self, task: Task, log: Log, *, words: WordList | None = None) -> None:
+    def __init__(self, task: ExtensionTask, log: Log, *, words: WordList | None = None) -> None:
         self.form = FORMS[task.form]
         self.log = log
         self.seen = Seen()
         for seed in task.seed_pairs:
             self.seen.add_seed(seed, self.form)
-        self.case = Case(form=self.form, seen=self.seen, instruction=task.instruction, words=words)
+        self.case = RuleInput(form=self.form, seen=self.seen, instruction=task.instruction, words=words)
         self.queued = 0
         self._logged: dict[int, int] = {}
         for event in log.read():
@@ -319,7 +322,7 @@ class Sorter:
                 else:
                     passed.append(sentence)
             pairs, alone = pair_sentences(passed, self.form, name=name)
-            reason = Finding(UNPAIRED, "no partner beside it")
+            reason = Violation(UNPAIRED, "no partner beside it")
             events += [_refuse(number, name, [sentence.text], [reason]) for sentence in alone]
             for pair, _ in pairs:
                 rejections, flags = check_pair(pair, self.case)
@@ -331,7 +334,7 @@ class Sorter:
         return events
 
 
-def _refuse(number: int, name: str, texts: list[str], findings: list[Finding]) -> tuple[str, Event]:
+def _refuse(number: int, name: str, texts: list[str], findings: list[Violation]) -> tuple[str, Event]:
     told = [list(finding) for finding in findings]
     return "refuse", {
         "request": number,
@@ -342,7 +345,7 @@ def _refuse(number: int, name: str, texts: list[str], findings: list[Finding]) -
     }
 
 
-def _propose(number: int, pair: Pair, flags: list[Finding]) -> Event:
+def _propose(number: int, pair: Pair, flags: list[Violation]) -> Event:
     told = [list(flag) for flag in flags]
     return {"request": number, "item": pair.item, "texts": list(pair.sentences), "flags": told}
 

@@ -57,14 +57,14 @@ def unique_pairs(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class AnswerLine:
     """A sentence of an answer, or an empty line; `place` counts them through the answer from 0."""
 
     place: int
     text: str
 
 
-def split_answer(answer: str) -> list[Sentence]:
+def split_answer(answer: str) -> list[AnswerLine]:
     """The sentences and empty lines of an answer, in order.
 
     >>> [sentence.text for sentence in split_answer("1. A cat is an animal, A cat is not a tool,\\n\\nAn")]
@@ -74,20 +74,20 @@ def split_answer(answer: str) -> list[Sentence]:
     for line in answer.splitlines():
         plain = LISTED.sub("", line).strip().strip("\"'“”")
         texts += [clean(part) for part in BETWEEN.split(plain)] if plain.strip(" ,.;") else [""]
-    return [Sentence(place, text) for place, text in enumerate(texts)]
+    return [AnswerLine(place, text) for place, text in enumerate(texts)]
 
 
 def pair_sentences(
-    sentences: list[Sentence], form: Form, *, name: str
-) -> tuple[list[tuple[Pair, tuple[int, int]]], list[Sentence]]:
+    sentences: list[AnswerLine], form: Form, *, name: str
+) -> tuple[list[tuple[Pair, tuple[int, int]]], list[AnswerLine]]:
     """Neighbours that make a pair of this form, each with its places, and the sentences left alone.
 
     `sentences` are those that passed the rules for single sentences; empty lines between two members do not
     separate them.
     """
     pairs: list[tuple[Pair, tuple[int, int]]] = []
-    alone: list[Sentence] = []
-    waiting: Sentence | None = None
+    alone: list[AnswerLine] = []
+    waiting: AnswerLine | None = None
     for sentence in sentences:
         if waiting is not None:
             first, second = form.parse(waiting.text), form.parse(sentence.text)

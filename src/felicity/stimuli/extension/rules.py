@@ -45,7 +45,7 @@ UNFINISHED = (
 )
 
 
-class Finding(NamedTuple):
+class Violation(NamedTuple):
     """What a rule found, in words that name the culprit."""
 
     rule: str
@@ -79,7 +79,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Case:
+class RuleInput:
     """What rules may ask: the form, the instruction, a word list if available, and what came before."""
 
     form: Form | None
@@ -93,27 +93,27 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class AnswerRule:
     """A rule by its meaning. It checks sentences or pairs; `flags` if it never rejects.
 
     words: whether it needs a word list; forms: the forms it is for, all if empty.
     """
 
     meaning: str
-    sentence: Callable[[str, Case], str | None] | None = None
-    pair: Callable[[Pair, Case], str | None] | None = None
+    sentence: Callable[[str, RuleInput], str | None] | None = None
+    pair: Callable[[Pair, RuleInput], str | None] | None = None
     flags: bool = False
     words: bool = False
     forms: tuple[str, ...] = ()
 
-    def applies(self, case: Case) -> bool:
+    def applies(self, case: RuleInput) -> bool:
         """Whether the rule can say anything here."""
         if self.words and case.words is None:
             return False
         return not self.forms or (case.form is not None and case.form.name in self.forms)
 
 
-RULES: Registry[Rule] = Registry("stimulus_rule")
+RULES: Registry[AnswerRule] = Registry("stimulus_rule")
 # Given by the parser and by people, not by a function.
 UNPAIRED = "unpaired"
 BY_PEOPLE = {
@@ -144,39 +144,39 @@ def near_keys(parts: tuple[Parts, Parts], form: Form) -> list[object]:
     return [("roles", nouns, target.lower()) for target in {first.target, second.target}]
 
 
-def check_sentence(sentence: str, case: Case) -> list[Finding]:
+def check_sentence(sentence: str, case: RuleInput) -> list[Violation]:
     """What the rules for single sentences find; rejections only."""
     found = []
     for name, rule in RULES.items():
         if rule.sentence is not None and not rule.flags and rule.applies(case):
             reason = rule.sentence(sentence, case)
             if reason:
-                found.append(Finding(name, reason))
+                found.append(Violation(name, reason))
     return found
 
 
-def check_pair(pair: Pair, case: Case) -> tuple[list[Finding], list[Finding]]:
+def check_pair(pair: Pair, case: RuleInput) -> tuple[list[Violation], list[Violation]]:
     """What the rules for pairs find: reasons to reject, and flags."""
-    rejections: list[Finding] = []
-    flags: list[Finding] = []
+    rejections: list[Violation] = []
+    flags: list[Violation] = []
     for name, rule in RULES.items():
         if rule.pair is not None and rule.applies(case):
             reason = rule.pair(pair, case)
             if reason:
-                (flags if rule.flags else rejections).append(Finding(name, reason))
+                (flags if rule.flags else rejections).append(Violation(name, reason))
     return rejections, flags
 
 
-def skipped_rules(case: Case) -> list[str]:
+def skipped_rules(case: RuleInput) -> list[str]:
     """Rules that would say something here if there were a word list."""
     return [name for name, rule in RULES.items() if rule.words and case.words is None]
 
 
-def _empty(sentence: str, _: Case) -> str | None:
+def _empty(sentence: str, _: RuleInput) -> str | None:
     return None if sentence.strip() else "an empty line"
 
 
-def _echo(sentence: str, case: Case) -> str | None:
+def _echo(sentence: str, case: RuleInput) -> str | None:
     words, told = WORD.findall(sentence.lower()), WORD.findall(case.instruction.lower())
     if len(words) < ECHO_WORDS or not told:
         return None
@@ -184,7 +184,7 @@ def _echo(sentence: str, case: Case) -> str | None:
     return "repeats the instruction" if match.size >= max(ECHO_WORDS, ECHO * len(words)) else None
 
 
-def _half(sentence: str, case: Case) -> str | None:
+def _half(sentence: str, case: RuleInput) -> str | None:
     if case.form is None or not sentence.strip() or case.form.parse(sentence):
         return None
     words = WORD.findall(sentence)
@@ -194,18 +194,18 @@ def _half(sentence: str, case: Case) -> str | None:
     return None
 
 
-def _form(sentence: str, case: Case) -> str | None:
+def _form(sentence: str, case: RuleInput) -> str | None:
     if case.form is None or not sentence.strip() or case.form.parse(sentence) or _half(sentence, case):
         return None
     return "a sentence, but not of the examples' form"
 
 
-def _duplicate(pair: Pair, case: Case) -> str | None:
+def _duplicate(pair: Pair, case: RuleInput) -> str | None:
     before = case.seen.pairs.get(pair_key(pair))
     return f"the same as {before}" if before else None
 
 
-def _tautology(pair: Pair, case: Case) -> str | None:
+def _tautology(pair: Pair, case: RuleInput) -> str | None:
     parts = case.parts(pair)
     if parts is None:
         return None
@@ -213,13 +213,13 @@ def _tautology(pair: Pair, case: Case) -> str | None:
     return f"says that a thing is itself: '{pair.first}'" if subject == target else None
 
 
-def _multiword(pair: Pair, case: Case) -> str | None:
+def _multiword(pair: Pair, case: RuleInput) -> str | None:
     parts = case.parts(pair)
     wide = [one.target for one in parts or () if " " in one.target]
     return f"'{wide[0]}' is more than one word" if wide else None
 
 
-def _subject(pair: Pair, case: Case) -> str | None:
+def _subject(pair: Pair, case: RuleInput) -> str | None:
     parts = case.parts(pair)
     if parts is None or parts[0].head == parts[1].head:
         return None
@@ -241,12 +241,12 @@ def find_wrong_articles(sentence: str) -> list[str]:
     return wrong
 
 
-def _article(pair: Pair, _: Case) -> str | None:
+def _article(pair: Pair, _: RuleInput) -> str | None:
     wrong = [phrase for sentence in pair.sentences for phrase in find_wrong_articles(sentence)]
     return ", ".join(f"'{phrase}'" for phrase in dict.fromkeys(wrong)) if wrong else None
 
 
-def _reversal(pair: Pair, case: Case) -> str | None:
+def _reversal(pair: Pair, case: RuleInput) -> str | None:
     parts = case.parts(pair)
     if parts is None:
         return None
@@ -257,7 +257,7 @@ def _reversal(pair: Pair, case: Case) -> str | None:
     return f"{told}: {' and '.join(first)}, {' and '.join(second)}"
 
 
-def _unknown(pair: Pair, case: Case) -> list[str]:
+def _unknown(pair: Pair, case: RuleInput) -> list[str]:
     words = case.words
     if words is None:
         return []
@@ -271,7 +271,7 @@ def _unknown(pair: Pair, case: Case) -> list[str]:
     ]
 
 
-def _spelling(pair: Pair, case: Case) -> str | None:
+def _spelling(pair: Pair, case: RuleInput) -> str | None:
     if case.words is None:
         return None
     found = [(word, case.words.find_variant(word)) for word in _unknown(pair, case)]
@@ -279,14 +279,14 @@ def _spelling(pair: Pair, case: Case) -> str | None:
     return ", ".join(said) or None
 
 
-def _unknown_word(pair: Pair, case: Case) -> str | None:
+def _unknown_word(pair: Pair, case: RuleInput) -> str | None:
     if case.words is None:
         return None
     strange = [word for word in _unknown(pair, case) if not case.words.find_variant(word)]
     return "WordNet does not know " + ", ".join(f"'{word}'" for word in strange) if strange else None
 
 
-def _near(pair: Pair, case: Case) -> str | None:
+def _near(pair: Pair, case: RuleInput) -> str | None:
     parts = case.parts(pair)
     if parts is None or case.form is None or pair_key(pair) in case.seen.pairs:
         return None
@@ -297,7 +297,7 @@ def _near(pair: Pair, case: Case) -> str | None:
     return None
 
 
-def _contradiction(pair: Pair, case: Case) -> str | None:
+def _contradiction(pair: Pair, case: RuleInput) -> str | None:
     parts = case.parts(pair)
     if parts is None:
         return None
@@ -306,13 +306,13 @@ def _contradiction(pair: Pair, case: Case) -> str | None:
     return f"denies what {before} affirms: '{claim[0]}' is '{claim[1]}'" if before else None
 
 
-def _same_target(pair: Pair, case: Case) -> str | None:
+def _same_target(pair: Pair, case: RuleInput) -> str | None:
     parts = case.parts(pair)
     same = parts is not None and parts[0].target.lower() == parts[1].target.lower()
     return f"both targets are '{parts[0].target}'" if parts is not None and same else None
 
 
-def _offensive(pair: Pair, case: Case) -> str | None:
+def _offensive(pair: Pair, case: RuleInput) -> str | None:
     if case.words is None:
         return None
     for word in WORD.findall(" ".join(pair.sentences)):
@@ -322,53 +322,65 @@ def _offensive(pair: Pair, case: Case) -> str | None:
     return None
 
 
-RULES.register("empty", Rule(meaning="an empty line", sentence=_empty))
-RULES.register("echo", Rule(meaning="repeats the instruction", sentence=_echo))
-RULES.register("half sentence", Rule(meaning="breaks off", sentence=_half))
-RULES.register("another form", Rule(meaning="a sentence, but not of the examples' form", sentence=_form))
-RULES.register("duplicate", Rule(meaning="the same pair as a seed or an earlier one", pair=_duplicate))
+RULES.register("empty", AnswerRule(meaning="an empty line", sentence=_empty))
+RULES.register("echo", AnswerRule(meaning="repeats the instruction", sentence=_echo))
+RULES.register("half sentence", AnswerRule(meaning="breaks off", sentence=_half))
 RULES.register(
-    "tautology", Rule(meaning="subject and object are the same", pair=_tautology, forms=("negation",))
+    "another form", AnswerRule(meaning="a sentence, but not of the examples' form", sentence=_form)
 )
-RULES.register("multi-word object", Rule(meaning="the target is several words", pair=_multiword))
-RULES.register("subject mismatch", Rule(meaning="the two sentences have different subjects", pair=_subject))
-RULES.register("not a reversal", Rule(meaning="the roles are not exchanged", pair=_reversal, forms=("role",)))
-RULES.register("wrong article", Rule(meaning="a for an, an for a, or either before a plural", pair=_article))
+RULES.register("duplicate", AnswerRule(meaning="the same pair as a seed or an earlier one", pair=_duplicate))
+RULES.register(
+    "tautology", AnswerRule(meaning="subject and object are the same", pair=_tautology, forms=("negation",))
+)
+RULES.register("multi-word object", AnswerRule(meaning="the target is several words", pair=_multiword))
+RULES.register(
+    "subject mismatch", AnswerRule(meaning="the two sentences have different subjects", pair=_subject)
+)
+RULES.register(
+    "not a reversal", AnswerRule(meaning="the roles are not exchanged", pair=_reversal, forms=("role",))
+)
+RULES.register(
+    "wrong article", AnswerRule(meaning="a for an, an for a, or either before a plural", pair=_article)
+)
 # No word list is complete (WordNet lacks "zookeeper"), so these two are for a person to decide.
 RULES.register(
-    "spelling variant", Rule(meaning="nearly a known word", pair=_spelling, flags=True, words=True)
+    "spelling variant", AnswerRule(meaning="nearly a known word", pair=_spelling, flags=True, words=True)
 )
-RULES.register("unknown word", Rule(meaning="no known word", pair=_unknown_word, flags=True, words=True))
 RULES.register(
-    "near-duplicate", Rule(meaning="shares its main words with an earlier pair", pair=_near, flags=True)
+    "unknown word", AnswerRule(meaning="no known word", pair=_unknown_word, flags=True, words=True)
+)
+RULES.register(
+    "near-duplicate", AnswerRule(meaning="shares its main words with an earlier pair", pair=_near, flags=True)
 )
 RULES.register(
     "contradiction",
-    Rule(meaning="denies what another pair affirms", pair=_contradiction, flags=True, forms=("negation",)),
+    AnswerRule(
+        meaning="denies what another pair affirms", pair=_contradiction, flags=True, forms=("negation",)
+    ),
 )
 RULES.register(
-    "same target", Rule(meaning="both sentences end in the same word", pair=_same_target, flags=True)
+    "same target", AnswerRule(meaning="both sentences end in the same word", pair=_same_target, flags=True)
 )
 RULES.register(
     "offensive",
-    Rule(meaning="a word that WordNet marks as offensive", pair=_offensive, flags=True, words=True),
+    AnswerRule(meaning="a word that WordNet marks as offensive", pair=_offensive, flags=True, words=True),
 )
 
 
 def check_set(
     pairs: Sequence[Pair], form: Form | None, *, words: WordList | None
-) -> list[tuple[Pair, Finding]]:
+) -> list[tuple[Pair, Violation]]:
     """What the rules find in a finished set, pair by pair, including flags.
 
     Repeated sentences are found too, once per repetition, whatever pair they are in.
     """
-    case = Case(form=form, seen=Seen(), words=words)
+    case = RuleInput(form=form, seen=Seen(), words=words)
     for pair in pairs:
         if form and (parts := form.parse_pair(pair)) and not form.reversal:
             case.seen.affirmed.setdefault(
                 (singularize(parts[0].head), parts[0].target.lower()), f"pair {pair.item}"
             )
-    found: list[tuple[Pair, Finding]] = []
+    found: list[tuple[Pair, Violation]] = []
     sentences: dict[str, str] = {}
     for pair in pairs:
         for sentence in pair.sentences:
@@ -376,7 +388,7 @@ def check_set(
             before = sentences.setdefault(sentence_key(sentence), pair.item)
             if before != pair.item:
                 found.append(
-                    (pair, Finding("repeated sentence", f"'{clean(sentence)}' is in pair {before} too"))
+                    (pair, Violation("repeated sentence", f"'{clean(sentence)}' is in pair {before} too"))
                 )
         rejections, flags = check_pair(pair, case)
         found += [(pair, one) for one in (*rejections, *flags)]
@@ -384,7 +396,7 @@ def check_set(
     return found
 
 
-def count_findings(found: Iterable[tuple[Pair, Finding]]) -> dict[str, int]:
+def count_findings(found: Iterable[tuple[Pair, Violation]]) -> dict[str, int]:
     """How often each rule found something."""
     counts: dict[str, int] = {}
     for _, finding in found:

@@ -21,7 +21,7 @@ DIGEST = "digest"
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """What a model said to a prompt; `tokens` is how many it wrote, if known."""
 
     text: str
@@ -55,7 +55,7 @@ class Transcript:
     def store(
         self,
         prompt: Prompt,
-        answers: list[Answer],
+        answers: list[ModelAnswer],
         *,
         seed: int,
         parameters: Mapping[str, Any],
@@ -87,8 +87,7 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
             found.append(row | {"request": int(row["request"])})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise BadInput(f"{path}, line {number}: not a stored request; restore the file.") from error
-        # Lines of earlier versions have no digest.
-        if digest not in (None, fingerprint(row)):
+        if digest != fingerprint(row):
             raise BadInput(f"{path}, line {number} was changed since it was stored; restore the file.")
     return found
 

@@ -79,7 +79,7 @@ def _edits(word: str) -> Iterator[str]:
 
 
 @cache
-def read_words(folder: Path | None = None) -> WordList | None:
+def read_wordnet(folder: Path | None = None) -> WordList | None:
     """WordNet's words with the function words it leaves out; None if WordNet is not installed."""
     try:
         place = find_wordnet(folder)

@@ -3,8 +3,7 @@
 A capitalized name is a category, expanded by the grammar or filled from the lexicon. Anything else is a
 word or a mark of punctuation as it stands. A label before a colon names a part; `@label` repeats a part
 that was named before, and `@label[num=!?n]` repeats it with other features. `?n` is a variable, `?g:m|f`
-one that is limited to these values, `!?n` any value but that of `?n`, and `!person` any but this. The clitics
-`'s`, `'` and `n't` attach to the word before them.
+one that is limited to these values, `!?n` any value but that of `?n`, and `!person` any but this.
 """
 
 import re
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from felicity.core.errors import BadInput, UnknownName
 from felicity.stimuli.grammar.features import Atoms, Features, Other, Term, Var
-from felicity.stimuli.grammar.realization import CLITICS, MARKS
+from felicity.stimuli.grammar.realization import MARKS, Realization
 
 TOKEN = re.compile(r"[^\s\[\]]+(?:\[[^\[\]]*\])?")
 PART = re.compile(r"(?:(?P<label>[a-z][a-z0-9_]*):)?(?P<name>@?[^\s\[\]:]+)(?:\[(?P<features>[^\]]*)\])?")
@@ -47,21 +46,22 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Vocabulary:
+class Notation:
     """What structures are written with: categories and their features, values, groups of values, words."""
 
     categories: Mapping[str, frozenset[str]]
     domains: Mapping[str, Atoms]
     groups: Mapping[str, Atoms]
     words: frozenset[str] = frozenset()
+    realization: Realization = field(default_factory=Realization)
 
 
-def with_words(vocabulary: Vocabulary, words: Iterable[str]) -> Vocabulary:
+def with_words(vocabulary: Notation, words: Iterable[str]) -> Notation:
     """The vocabulary with more words that may stand as they are."""
     return replace(vocabulary, words=vocabulary.words | frozenset(words))
 
 
-def read_structure(text: str, vocabulary: Vocabulary, place: SourceLine) -> tuple[Node, ...]:
+def read_structure(text: str, vocabulary: Notation, place: SourceLine) -> tuple[Node, ...]:
     """The parts of a structure.
 
     Raises BadInput or UnknownName with the file and line for anything that cannot be read or is not known.
@@ -72,7 +72,7 @@ def read_structure(text: str, vocabulary: Vocabulary, place: SourceLine) -> tupl
     return tuple(_read_node(token, vocabulary, place) for token in TOKEN.findall(text))
 
 
-def _read_node(token: str, vocabulary: Vocabulary, place: SourceLine) -> Node:
+def _read_node(token: str, vocabulary: Notation, place: SourceLine) -> Node:
     match = PART.fullmatch(token)
     if match is None:
         raise BadInput(f"{place}: cannot read '{token}'; write label:Category[feature=value] or a word.")
@@ -92,13 +92,13 @@ def _read_node(token: str, vocabulary: Vocabulary, place: SourceLine) -> Node:
         return Node(name, match["label"], features)
     if written is not None:
         raise BadInput(f"{place}: the word '{name}' takes no features; a category starts with a capital.")
-    if name not in vocabulary.words and name not in MARKS and name not in CLITICS:
+    if name not in vocabulary.words and name not in MARKS and name not in vocabulary.realization.clitics:
         hint = "add it to a line words = [...] at the top of the file"
         raise UnknownName("word", name, vocabulary.words, hint=hint, where=str(place))
     return Node(name, match["label"])
 
 
-def read_features(text: str, vocabulary: Vocabulary, place: SourceLine) -> Features:
+def read_features(text: str, vocabulary: Notation, place: SourceLine) -> Features:
     """`num=?n, sem=person|animal` as a feature structure.
 
     Raises BadInput or UnknownName with the file and line.
@@ -116,7 +116,7 @@ def read_features(text: str, vocabulary: Vocabulary, place: SourceLine) -> Featu
     return features
 
 
-def _read_value(feature: str, value: str, vocabulary: Vocabulary, place: SourceLine) -> Term:
+def _read_value(feature: str, value: str, vocabulary: Notation, place: SourceLine) -> Term:
     if value.startswith("!?"):
         return Other(value[2:])
     if value.startswith("?"):
@@ -125,7 +125,7 @@ def _read_value(feature: str, value: str, vocabulary: Vocabulary, place: SourceL
     return _read_atoms(feature, value, vocabulary, place)
 
 
-def _read_atoms(feature: str, value: str, vocabulary: Vocabulary, place: SourceLine) -> Atoms:
+def _read_atoms(feature: str, value: str, vocabulary: Notation, place: SourceLine) -> Atoms:
     domain = vocabulary.domains[feature]
     negated = value.startswith("!")
     atoms: set[str] = set()

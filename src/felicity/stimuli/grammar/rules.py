@@ -1,30 +1,34 @@
-"""Phrase rules, and the expansion of a structure into leaves: words and places for words of the lexicon.
+"""Phrase rules, what to avoid, and the expansion of a structure into leaves: words, and places for words.
 
 A rule is written `[num=?n, sem=?s] -> Det[num=?n] N[num=?n, sem=?s]` under its category. Its variables
 are its own, and a number before it is its weight. Expanding a node unifies the node's features with those
 of the rule's head.
+
+`[[avoid]]` tables name patterns of whole sentences that are grammatical but odd, whatever words make them:
+a universal subject under n't, some under a negation. A good sentence that matches one is drawn again.
 """
 
 import random
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from felicity.core.errors import BadInput
 from felicity.core.files import read_text
 from felicity.stimuli.grammar.features import Bindings, Features, Other, Term, Var, compatible
-from felicity.stimuli.grammar.notation import Node, SourceLine, Vocabulary, read_features, read_structure
+from felicity.stimuli.grammar.notation import Node, Notation, SourceLine, read_features, read_structure
 
-ENGLISH = Path(__file__).with_name("english.toml")
+FILE = "grammar.toml"
+AVOID = "avoid"
 ARROW = "->"
 WEIGHT = re.compile(r"\s*(\d+)?(.*)", re.DOTALL)
 DEPTH = 8
 
 
 @dataclass(frozen=True)
-class Rule:
+class PhraseRule:
     """One way to expand a category."""
 
     head: Features
@@ -48,11 +52,26 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Grammar:
-    """The phrase rules by category, and the vocabulary that structures may be written with."""
+class Avoided:
+    """A pattern that no good sentence should have; a paradigm that needs it allows it by its name."""
 
-    rules: Mapping[str, tuple[Rule, ...]]
-    vocabulary: Vocabulary
+    name: str
+    pattern: re.Pattern[str]
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """The phrase rules by category, the vocabulary that structures may be written with, what to avoid."""
+
+    rules: Mapping[str, tuple[PhraseRule, ...]]
+    vocabulary: Notation
+    avoid: tuple[Avoided, ...] = ()
+
+    def find_avoided(self, sentence: str, allowed: Collection[str] = ()) -> str | None:
+        """The name of the first pattern that a sentence should not have but has; None for a good one."""
+        return next(
+            (one.name for one in self.avoid if one.name not in allowed and one.pattern.search(sentence)), None
+        )
 
     def expand(self, node: Node, slot: str, bindings: Bindings, rng: random.Random) -> list[Leaf] | None:
         """The leaves of a node, by rules drawn at random; None when no rule unifies."""
@@ -95,22 +114,25 @@ def _own(term: Term, slot: str) -> Term:
     return term
 
 
-def read_grammar(lexical: Vocabulary, path: Path = ENGLISH) -> Grammar:
-    """Phrase rules from a TOML file: a list of rules under each category.
+def read_grammar(lexical: Notation, folder: Path) -> Grammar:
+    """The phrase rules of a language's folder: a list of rules under each category, and what to avoid.
 
     Raises BadInput or UnknownName with the file and line.
     """
+    path = folder / FILE
     text = read_text(path)
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{path}: {error}.") from error
+    avoid = tuple(_read_avoided(table, path) for table in tables.pop(AVOID, []))
     heads = {category: _head_features(rules) for category, rules in tables.items()}
-    vocabulary = Vocabulary(
+    vocabulary = Notation(
         categories={**lexical.categories, **heads},
         domains=_with_rule_features(lexical, tables, heads),
         groups=lexical.groups,
         words=lexical.words,
+        realization=lexical.realization,
     )
     rules = {
         category: tuple(
@@ -118,7 +140,18 @@ def read_grammar(lexical: Vocabulary, path: Path = ENGLISH) -> Grammar:
         )
         for category, written in tables.items()
     }
-    return Grammar(rules, vocabulary)
+    return Grammar(rules, vocabulary, avoid)
+
+
+def _read_avoided(table: Mapping[str, str], path: Path) -> Avoided:
+    try:
+        return Avoided(table["name"], re.compile(table["pattern"], re.IGNORECASE))
+    except KeyError as error:
+        raise BadInput(
+            f"{path}: an [[avoid]] table needs a name and a pattern; {error} is missing."
+        ) from error
+    except re.error as error:
+        raise BadInput(f"{path}: the pattern '{table['pattern']}' cannot be read: {error}.") from error
 
 
 def find_line(text: str, piece: str) -> int:
@@ -137,7 +170,7 @@ def _head_features(rules: Sequence[str]) -> frozenset[str]:
 
 
 def _with_rule_features(
-    lexical: Vocabulary, tables: Mapping[str, Sequence[str]], heads: Mapping[str, frozenset[str]]
+    lexical: Notation, tables: Mapping[str, Sequence[str]], heads: Mapping[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
     """The lexicon's domains, and those of features that only phrases have, from the rules."""
     domains = dict(lexical.domains)
@@ -153,12 +186,12 @@ def _with_rule_features(
     return domains
 
 
-def _read_rule(written: str, vocabulary: Vocabulary, place: SourceLine) -> Rule:
+def _read_rule(written: str, vocabulary: Notation, place: SourceLine) -> PhraseRule:
     head, arrow, body = written.partition(ARROW)
     if not arrow:
         raise BadInput(f"{place}: the rule '{written}' has no '{ARROW}'; write [features] -> parts.")
     weight, head = WEIGHT.match(head).groups()  # type: ignore[union-attr]
-    return Rule(
+    return PhraseRule(
         read_features(head.strip().strip("[]"), vocabulary, place),
         read_structure(body, vocabulary, place),
         int(weight or 1),

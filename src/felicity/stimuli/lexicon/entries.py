@@ -8,21 +8,22 @@ cell holds one value or several joined by `|`; an empty cell of a feature is the
 import csv
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from felicity.core.errors import BadInput, UnknownName
 from felicity.core.files import read_text
-from felicity.stimuli.grammar import Atoms, Vocabulary
+from felicity.stimuli.grammar import Atoms, Notation, Realization
 
-ENGLISH = Path(__file__).with_name("english")
+LANGUAGES = Path(__file__).parents[1] / "languages"
+ENGLISH = LANGUAGES / "english"
 LAYOUT = "layout.toml"
 NONE = "none"
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class WordForm:
     """One form of one word, with everything that is true of it."""
 
     category: str
@@ -38,26 +39,30 @@ class Reading:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """All forms by category; `matching` is how a place in a structure finds the words that fit it."""
+    """All forms by category; `matching` is how a place in a structure finds the words that fit it.
 
-    readings: Mapping[str, tuple[Reading, ...]]
-    vocabulary: Vocabulary
-    _found: dict[Any, list[Reading]] = field(default_factory=dict, repr=False)
-    _paradigms: dict[tuple[str, str], list[Reading]] = field(default_factory=dict, repr=False)
+    language: the code of the language, as word frequencies are listed under.
+    """
+
+    readings: Mapping[str, tuple[WordForm, ...]]
+    vocabulary: Notation
+    language: str = ""
+    _found: dict[Any, list[WordForm]] = field(default_factory=dict, repr=False)
+    _paradigms: dict[tuple[str, str], list[WordForm]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         for category, readings in self.readings.items():
             for reading in readings:
                 self._paradigms.setdefault((category, reading.lexeme), []).append(reading)
 
-    def matching(self, category: str, constraint: Mapping[str, Atoms]) -> list[Reading]:
+    def matching(self, category: str, constraint: Mapping[str, Atoms]) -> list[WordForm]:
         """The forms of a category that unify with a constraint."""
         key = (category, frozenset(constraint.items()))
         if key not in self._found:
             self._found[key] = [one for one in self.readings[category] if one.admits(constraint)]
         return self._found[key]
 
-    def other_form(self, reading: Reading, changes: Mapping[str, Atoms]) -> Reading | None:
+    def other_form(self, reading: WordForm, changes: Mapping[str, Atoms]) -> WordForm | None:
         """The form of the same word that has the changed features and agrees in all others."""
         wanted = {**reading.features, **changes}
         forms = self._paradigms[reading.category, reading.lexeme]
@@ -81,22 +86,30 @@ def read_lexicon(folder: Path = ENGLISH) -> Lexicon:
     groups = {name: frozenset(atoms) for name, atoms in layout.pop("groups", {}).items()}
     shared = layout.pop("shared", [])
     small = layout.pop("words", [])
+    language = str(layout.pop("language", ""))
+    joining = layout.pop("realization", {})
+    realization = Realization(
+        clitics=tuple(joining.get("clitics", ())),
+        contractions=dict(joining.get("contractions", {})),
+        indefinite=str(joining.get("indefinite", "")),
+    )
     readings = {
         category: tuple(_read_category(folder, category, table, groups)) for category, table in layout.items()
     }
-    return Lexicon(readings, _describe(readings, shared, groups, small))
+    vocabulary = _describe(readings, shared, groups, small)
+    return Lexicon(readings, replace(vocabulary, realization=realization), language)
 
 
 def _read_category(
     folder: Path, category: str, table: Mapping[str, Any], groups: Mapping[str, Atoms]
-) -> list[Reading]:
+) -> list[WordForm]:
     path = folder / str(table["file"])
     rows = list(csv.reader(read_text(path).splitlines(), delimiter="\t"))
     header = rows[0]
     for column in (*(form[0] for form in table["forms"]), *table["features"].values()):
         if column not in header:
             raise UnknownName("column", column, header, where=str(path))
-    found: list[Reading] = []
+    found: list[WordForm] = []
     seen: dict[str, int] = {}
     for line, cells in enumerate(rows[1:], 2):
         if not cells or cells[0].startswith("#"):
@@ -114,7 +127,7 @@ def _read_category(
                 features = own | {
                     name: _atoms(value, groups) for name, value in (part.split("=") for part in written)
                 }
-                found.append(Reading(category, lexeme, row[column], features, line))
+                found.append(WordForm(category, lexeme, row[column], features, line))
     return found
 
 
@@ -126,11 +139,11 @@ def _atoms(cell: str, groups: Mapping[str, Atoms]) -> Atoms:
 
 
 def _describe(
-    readings: Mapping[str, Sequence[Reading]],
+    readings: Mapping[str, Sequence[WordForm]],
     shared: Sequence[Sequence[str]],
     groups: Mapping[str, Atoms],
     small: Sequence[str],
-) -> Vocabulary:
+) -> Notation:
     """The features of each category and the values of each feature, as the tables have them."""
     domains: dict[str, set[str]] = {}
     for found in readings.values():
@@ -141,7 +154,7 @@ def _describe(
         union = {atom for name in names for atom in domains.get(name, ())}
         for name in names:
             domains[name] = set(union)
-    return Vocabulary(
+    return Notation(
         categories={
             category: frozenset(name for reading in found for name in reading.features)
             for category, found in readings.items()

@@ -1,28 +1,31 @@
 """Minimal pairs of equal token length, drawn from a grammar, a lexicon and paradigm files."""
 
 from felicity.stimuli.pairs.drawing import Frequency
-from felicity.stimuli.pairs.generation import METHODS, Generator, Made, Matching
-from felicity.stimuli.pairs.paradigm import BUILT_IN, Frame, Paradigm, read_builtin, read_paradigms
+from felicity.stimuli.pairs.generation import METHODS, Made, Matching, PairGenerator
+from felicity.stimuli.pairs.language import Language, list_languages, read_language
+from felicity.stimuli.pairs.paradigm import Frame, Paradigm, read_builtin, read_paradigms
 from felicity.stimuli.pairs.quality import describe_suites, parse_sentences
 from felicity.stimuli.pairs.repair import Repair, Repairer, tabulate_repairs
 from felicity.stimuli.pairs.signatures import CountTokens, Signatures
 
 __all__ = [
-    "BUILT_IN",
     "METHODS",
     "CountTokens",
     "Frame",
     "Frequency",
-    "Generator",
+    "Language",
     "Made",
     "Matching",
+    "PairGenerator",
     "Paradigm",
     "Repair",
     "Repairer",
     "Signatures",
     "describe_suites",
+    "list_languages",
     "parse_sentences",
     "read_builtin",
+    "read_language",
     "read_paradigms",
     "tabulate_repairs",
 ]

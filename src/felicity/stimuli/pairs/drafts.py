@@ -23,7 +23,7 @@ class Use:
 
 
 @dataclass
-class Slot:
+class WordSlot:
     """A place for one word of the lexicon, with where it occurs in the good and in the bad sentence."""
 
     name: str
@@ -51,7 +51,7 @@ class Draft:
 
     good: list[Leaf]
     bad: list[tuple[Leaf, Features]]
-    slots: list[Slot]
+    slots: list[WordSlot]
     bindings: Bindings
 
 
@@ -88,21 +88,21 @@ def _expand_bad(
     return grammar.expand(node, name, bindings, rng)
 
 
-def _collect(good: list[Leaf], bad: list[tuple[Leaf, Features]]) -> list[Slot]:
-    slots: dict[str, Slot] = {}
+def _collect(good: list[Leaf], bad: list[tuple[Leaf, Features]]) -> list[WordSlot]:
+    slots: dict[str, WordSlot] = {}
     for place, leaf in enumerate(good):
         if leaf.category:
-            slots.setdefault(leaf.slot, Slot(leaf.slot, leaf.category, leaf.features)).good.append(
+            slots.setdefault(leaf.slot, WordSlot(leaf.slot, leaf.category, leaf.features)).good.append(
                 Use(place == 0)
             )
     for place, (leaf, changes) in enumerate(bad):
         if leaf.category:
-            slot = slots.setdefault(leaf.slot, Slot(leaf.slot, leaf.category, leaf.features))
+            slot = slots.setdefault(leaf.slot, WordSlot(leaf.slot, leaf.category, leaf.features))
             slot.bad.append(Use(place == 0, changes))
     return sorted(slots.values(), key=_when)
 
 
-def _when(slot: Slot) -> tuple[bool, int]:
+def _when(slot: WordSlot) -> tuple[bool, int]:
     """What stands in the bad sentence alone comes last; a noun that changes its own form, first of all."""
     changes = slot.category == "N" and any(use.changes for use in slot.bad)
     return (not slot.good, -1 if changes else ORDER.get(slot.category, 5))

@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from felicity.stimuli.grammar import Atoms, Bindings, Features, Grammar, join_words
-from felicity.stimuli.lexicon import Lexicon, Reading
-from felicity.stimuli.pairs.drafts import BAD_ONLY, Draft, Slot
+from felicity.stimuli.grammar import Atoms, Bindings, Features, Grammar
+from felicity.stimuli.lexicon import Lexicon, WordForm
+from felicity.stimuli.pairs.drafts import BAD_ONLY, Draft, WordSlot
 from felicity.stimuli.pairs.signatures import Signature, Signatures, add, subtract
 
 Frequency = Callable[[str], float]
@@ -42,12 +42,12 @@ class Failure:
 
 
 @dataclass
-class Drawn:
+class DrawnPair:
     """A pair with its words: the sentences as words between spaces, and the words by slot."""
 
     good: list[str]
     bad: list[str]
-    chosen: dict[str, Reading]
+    chosen: dict[str, WordForm]
     draft: Draft
 
 
@@ -61,13 +61,15 @@ class Drawer:
     frequency: Frequency | None = None
     band: float = 0.5
     used: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _buckets: dict[object, dict[Signature, list[Reading]]] = field(default_factory=dict)
+    _buckets: dict[object, dict[Signature, list[WordForm]]] = field(default_factory=dict)
 
-    def draw(self, draft: Draft, rng: random.Random, *, matched: bool, equal: bool = True) -> Drawn | Failure:
+    def draw(
+        self, draft: Draft, rng: random.Random, *, matched: bool, equal: bool = True
+    ) -> DrawnPair | Failure:
         """Words for all slots. matched: by length (and frequency); equal: literal words count as well."""
         first = next((place for place, slot in enumerate(draft.slots) if slot.differs), len(draft.slots))
         bindings = draft.bindings.copy()
-        chosen: dict[str, Reading] = {}
+        chosen: dict[str, WordForm] = {}
         for slot in draft.slots[:first]:
             failure = self._fill(slot, bindings, chosen, rng)
             if failure:
@@ -76,10 +78,10 @@ class Drawer:
             draft, draft.slots[first:], bindings, chosen, rng, matched=matched, equal=equal
         )
 
-    def redraw(self, drawn: Drawn, rng: random.Random) -> Drawn | Failure:
+    def redraw(self, drawn: DrawnPair, rng: random.Random) -> DrawnPair | Failure:
         """The same pair with its differing words drawn again, whatever their length."""
         bindings = drawn.draft.bindings.copy()
-        chosen: dict[str, Reading] = {}
+        chosen: dict[str, WordForm] = {}
         differing = [slot for slot in drawn.draft.slots if slot.differs]
         for slot in drawn.draft.slots:
             if not slot.differs:
@@ -89,14 +91,14 @@ class Drawer:
     def _draw_rest(
         self,
         draft: Draft,
-        slots: list[Slot],
+        slots: list[WordSlot],
         bindings: Bindings,
-        chosen: dict[str, Reading],
+        chosen: dict[str, WordForm],
         rng: random.Random,
         *,
         matched: bool,
         equal: bool,
-    ) -> Drawn | Failure:
+    ) -> DrawnPair | Failure:
         balance = self._literals(draft) if matched and equal else self.signatures.zero
         last = next((slot.name for slot in reversed(slots) if slot.differs), None)
         failure: Failure | None = None
@@ -121,9 +123,9 @@ class Drawer:
 
     def _fill(
         self,
-        slot: Slot,
+        slot: WordSlot,
         bindings: Bindings,
-        chosen: dict[str, Reading],
+        chosen: dict[str, WordForm],
         rng: random.Random,
         *,
         need: Signature | None = None,
@@ -151,7 +153,9 @@ class Drawer:
         self._take(slot, reading, bindings, chosen)
         return None
 
-    def _take(self, slot: Slot, reading: Reading, bindings: Bindings, chosen: dict[str, Reading]) -> None:
+    def _take(
+        self, slot: WordSlot, reading: WordForm, bindings: Bindings, chosen: dict[str, WordForm]
+    ) -> None:
         chosen[slot.name] = reading
         for name, term in slot.features.items():
             bindings.unify(term, reading.features[name], self.grammar.vocabulary.domains[name])
@@ -161,22 +165,22 @@ class Drawer:
         return {name: bindings.resolve(term, domains[name]) for name, term in features.items()}
 
     def _sort(
-        self, slot: Slot, constraint: Mapping[str, Atoms], bindings: Bindings
-    ) -> dict[Signature, list[Reading]]:
+        self, slot: WordSlot, constraint: Mapping[str, Atoms], bindings: Bindings
+    ) -> dict[Signature, list[WordForm]]:
         """The readings that fit a slot, by what they add to the good sentence less the bad one."""
         uses = tuple(
             (use.start, frozenset(self._constraint(use.changes, bindings).items())) for use in slot.bad
         )
         key = (slot.category, frozenset(constraint.items()), tuple(use.start for use in slot.good), uses)
         if key not in self._buckets:
-            buckets: dict[Signature, list[Reading]] = {}
+            buckets: dict[Signature, list[WordForm]] = {}
             for reading in self.lexicon.matching(slot.category, constraint):
                 if self._changes_visibly(slot, reading, bindings):
                     buckets.setdefault(self._difference(slot, reading, bindings), []).append(reading)
             self._buckets[key] = buckets
         return self._buckets[key]
 
-    def _changes_visibly(self, slot: Slot, reading: Reading, bindings: Bindings) -> bool:
+    def _changes_visibly(self, slot: WordSlot, reading: WordForm, bindings: Bindings) -> bool:
         for use in slot.bad:
             if use.changes:
                 other = self.lexicon.other_form(reading, self._constraint(use.changes, bindings))
@@ -184,7 +188,7 @@ class Drawer:
                     return False
         return True
 
-    def _difference(self, slot: Slot, reading: Reading, bindings: Bindings) -> Signature:
+    def _difference(self, slot: WordSlot, reading: WordForm, bindings: Bindings) -> Signature:
         total = self.signatures.zero
         for use in slot.good:
             total = add(total, self.signatures.of(reading.text, start=use.start))
@@ -193,7 +197,7 @@ class Drawer:
             total = subtract(total, self.signatures.of(form.text, start=use.start))
         return total
 
-    def _form(self, reading: Reading, changes: Features, bindings: Bindings) -> Reading:
+    def _form(self, reading: WordForm, changes: Features, bindings: Bindings) -> WordForm:
         if not changes:
             return reading
         return self.lexicon.other_form(reading, self._constraint(changes, bindings)) or reading
@@ -210,8 +214,8 @@ class Drawer:
         return total
 
     def _of_like_frequency(
-        self, slot: Slot, readings: list[Reading], chosen: Mapping[str, Reading]
-    ) -> list[Reading]:
+        self, slot: WordSlot, readings: list[WordForm], chosen: Mapping[str, WordForm]
+    ) -> list[WordForm]:
         """Of the words for the bad sentence alone, those about as frequent as the good one's."""
         if slot.good or self.frequency is None:
             return readings
@@ -230,19 +234,20 @@ class Drawer:
         aim = self.frequency(partner.text)
         return [reading for reading in readings if abs(self.frequency(reading.text) - aim) <= self.band]
 
-    def _words(self, draft: Draft, bindings: Bindings, chosen: dict[str, Reading]) -> Drawn:
+    def _words(self, draft: Draft, bindings: Bindings, chosen: dict[str, WordForm]) -> DrawnPair:
         good = [leaf.word or chosen[leaf.slot].text for leaf in draft.good]
         bad = [
             leaf.word or self._form(chosen[leaf.slot], changes, bindings).text for leaf, changes in draft.bad
         ]
-        return Drawn(join_words(good), join_words(bad), chosen, draft)
+        realization = self.grammar.vocabulary.realization
+        return DrawnPair(realization.join(good), realization.join(bad), chosen, draft)
 
-    def count_use(self, drawn: Drawn) -> None:
+    def count_use(self, drawn: DrawnPair) -> None:
         """Remember which words were used."""
         self.used.update((reading.category, reading.lexeme) for reading in drawn.chosen.values())
 
 
-def _echoes(reading: Reading, chosen: Mapping[str, Reading]) -> bool:
+def _echoes(reading: WordForm, chosen: Mapping[str, WordForm]) -> bool:
     """Whether a word begins as one that the pair has already (analyze an analysis, a patient patient)."""
     stem = reading.text[:STEM].lower()
     return reading.category in OPEN_CLASSES and any(

@@ -16,7 +16,7 @@ from felicity.core.errors import BadInput
 from felicity.stimuli.grammar import Grammar
 from felicity.stimuli.lexicon import Lexicon
 from felicity.stimuli.pairs.drafts import draft_pair
-from felicity.stimuli.pairs.drawing import Drawer, Drawn, Failure, Frequency
+from felicity.stimuli.pairs.drawing import Drawer, DrawnPair, Failure, Frequency
 from felicity.stimuli.pairs.paradigm import Frame, Paradigm
 from felicity.stimuli.pairs.signatures import CountTokens, Signature, Signatures, subtract
 
@@ -50,7 +50,7 @@ class Made:
 
 
 @dataclass
-class Generator:
+class PairGenerator:
     """Makes pairs from a lexicon and a grammar; remembers every sentence, so that no two suites share one."""
 
     lexicon: Lexicon
@@ -75,7 +75,7 @@ class Generator:
 
 
 class _Work:
-    def __init__(self, generator: Generator, paradigm: Paradigm, seed: int) -> None:
+    def __init__(self, generator: PairGenerator, paradigm: Paradigm, seed: int) -> None:
         self.generator, self.paradigm = generator, paradigm
         self.rng = random.Random(f"{seed}/{paradigm.uid}")
         # Of its own, so that the twin of a set starts from the very pairs of that set.
@@ -97,7 +97,7 @@ class _Work:
         kept: list[tuple[str, str]] = []
         since = barren = 0
         while len(kept) < n and max(since, barren) < (PATIENCE if kept else FIRST_PATIENCE):
-            batch: list[Drawn] = []
+            batch: list[DrawnPair] = []
             while len(batch) < min(BATCH, n - len(kept)) and since < (PATIENCE if batch else FIRST_PATIENCE):
                 since += 1
                 drawn = self._attempt()
@@ -119,15 +119,15 @@ class _Work:
             seconds=time.perf_counter() - begin,
         )
 
-    def _attempt(self) -> Drawn | None:
+    def _attempt(self) -> DrawnPair | None:
         """One pair; None when the structure was contradictory, no word fitted, or the lengths differ."""
         frame = self.paradigm.frames[self.rng.randrange(len(self.paradigm.frames))]
         if self.generator.matching.method == "redraw":
             drawn = self._draw(frame, matched=False)
-            return self._redraw(drawn) if isinstance(drawn, Drawn) else None
+            return self._redraw(drawn) if isinstance(drawn, DrawnPair) else None
         for _ in range(1 + REDRAWS):
             drawn = self._draw(frame, matched=True)
-            if isinstance(drawn, Drawn):
+            if isinstance(drawn, DrawnPair):
                 self.begun += 1
                 return drawn
             if drawn is None or not drawn.length:
@@ -136,24 +136,28 @@ class _Work:
         self.dropped += 1
         return None
 
-    def _draw(self, frame: Frame, *, matched: bool) -> Drawn | Failure | None:
+    def _draw(self, frame: Frame, *, matched: bool) -> DrawnPair | Failure | None:
         draft = draft_pair(frame, self.generator.grammar, self.rng)
         if draft is None:
             return None
         drawn = self.drawer.draw(draft, self.rng, matched=matched, equal=self.paradigm.unequal is None)
         if isinstance(drawn, Failure):
             self.failure, self.failed = drawn, frame
-        return drawn
+        return None if isinstance(drawn, DrawnPair) and self._is_avoided(drawn) else drawn
 
-    def _loosen(self, drawn: Drawn) -> Drawn:
+    def _is_avoided(self, drawn: DrawnPair) -> bool:
+        return bool(self.generator.grammar.find_avoided(" ".join(drawn.good), self.paradigm.allow))
+
+    def _loosen(self, drawn: DrawnPair) -> DrawnPair:
         """The pair with its differing words drawn again without regard to length."""
         for _ in range(REDRAWS):
             twin = self.drawer.redraw(drawn, self.twin_rng)
-            if isinstance(twin, Drawn) and self._is_new(twin, self.generator.seen_twins):
+            fits = isinstance(twin, DrawnPair) and not self._is_avoided(twin)
+            if isinstance(twin, DrawnPair) and fits and self._is_new(twin, self.generator.seen_twins):
                 return twin
         return drawn
 
-    def _redraw(self, drawn: Drawn) -> Drawn | None:
+    def _redraw(self, drawn: DrawnPair) -> DrawnPair | None:
         self.begun += 1
         if self.paradigm.unequal:
             return drawn
@@ -161,18 +165,18 @@ class _Work:
             if self._difference(drawn) == self.generator.signatures.zero:
                 return drawn
             again = self.drawer.redraw(drawn, self.rng)
-            if not isinstance(again, Failure):
+            if not isinstance(again, Failure) and not self._is_avoided(again):
                 drawn = again
         if self._difference(drawn) == self.generator.signatures.zero:
             return drawn
         self.dropped += 1
         return None
 
-    def _difference(self, drawn: Drawn) -> Signature:
+    def _difference(self, drawn: DrawnPair) -> Signature:
         good, bad = self.generator.signatures.count([" ".join(drawn.good), " ".join(drawn.bad)])
         return subtract(good, bad)
 
-    def _is_new(self, drawn: Drawn, seen: set[str]) -> bool:
+    def _is_new(self, drawn: DrawnPair, seen: set[str]) -> bool:
         good, bad = " ".join(drawn.good), " ".join(drawn.bad)
         if good == bad or good in seen or bad in seen:
             self.duplicates += 1
@@ -180,7 +184,7 @@ class _Work:
         seen |= {good, bad}
         return True
 
-    def _check(self, batch: list[Drawn]) -> list[tuple[str, str]]:
+    def _check(self, batch: list[DrawnPair]) -> list[tuple[str, str]]:
         """The pairs whose whole sentences are equally long, if they have to be; or their twins."""
         pairs = [(" ".join(drawn.good), " ".join(drawn.bad)) for drawn in batch]
         kept = batch

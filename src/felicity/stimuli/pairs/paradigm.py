@@ -14,9 +14,9 @@ from felicity.core.errors import BadInput, UnknownName
 from felicity.core.files import read_text
 from felicity.stimuli.grammar import Grammar, Node, Other, SourceLine, find_line, read_structure, with_words
 
-BUILT_IN = Path(__file__).with_name("paradigms")
+PARADIGMS = "paradigms"
 FILE_KEYS = ("phenomenon", "words")
-KEYS = ("about", "good", "bad", "differ", "unequal")
+KEYS = ("about", "source", "good", "bad", "differ", "unequal", "allow")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class Paradigm:
     """What is needed to draw the pairs of one suite.
 
     differ: the labels of the parts in which good and bad differ. unequal: why the two cannot be equally long,
-    if they cannot; the words that can be matched still are.
+    if they cannot; the words that can be matched still are. source: where the contrast is described. allow:
+    the names of what the grammar avoids that this paradigm is about.
     """
 
     uid: str
@@ -43,12 +44,14 @@ class Paradigm:
     differ: frozenset[str]
     unequal: str | None
     place: SourceLine
+    source: str = ""
+    allow: frozenset[str] = frozenset()
 
 
-def read_builtin(grammar: Grammar) -> dict[str, Paradigm]:
-    """The paradigms that come with felicity, by UID."""
+def read_builtin(grammar: Grammar, folder: Path) -> dict[str, Paradigm]:
+    """The paradigms of a language's folder, by UID."""
     found: dict[str, Paradigm] = {}
-    for path in sorted(BUILT_IN.glob("*.toml")):
+    for path in sorted((folder / PARADIGMS).glob("*.toml")):
         found |= {paradigm.uid: paradigm for paradigm in read_paradigms(path, grammar)}
     return found
 
@@ -104,6 +107,10 @@ class _Reader:
             raise UnknownName("part", label, labels, where=str(self._place(start, "differ")))
         for frame in frames:
             _check_differences(frame.good, frame.bad, differ, frame.place)
+        allow = frozenset(_as_list(table.get("allow", [])))
+        names = [one.name for one in self.grammar.avoid]
+        for name in allow - set(names):
+            raise UnknownName("pattern to avoid", name, names, where=str(self._place(start, "allow")))
         return Paradigm(
             uid=uid,
             phenomenon=phenomenon,
@@ -112,6 +119,8 @@ class _Reader:
             differ=differ,
             unequal=table.get("unequal"),
             place=place,
+            source=str(table.get("source", "")),
+            allow=allow,
         )
 
     def _frame(self, good: str, bad: str, start: int) -> Frame:

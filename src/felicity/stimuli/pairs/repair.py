@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from felicity.stimuli.lexicon import Lexicon, Reading
+from felicity.stimuli.lexicon import Lexicon, WordForm
 from felicity.stimuli.pairs.drawing import Frequency
 from felicity.stimuli.pairs.signatures import Signatures
 
@@ -96,10 +96,10 @@ class Repairer:
         near = [pair for pair in dict.fromkeys(options) if self._distance(bad, pair[1]) <= self.band]
         return sorted(near, key=lambda pair: (used.get(pair[1], 0), self._distance(bad, pair[1])))
 
-    def _readings(self, word: str) -> list[Reading]:
+    def _readings(self, word: str) -> list[WordForm]:
         return [one for category in ALIKE for one in self.lexicon.readings[category] if one.text == word]
 
-    def _alike(self, reading: Reading) -> Iterable[Reading]:
+    def _alike(self, reading: WordForm) -> Iterable[WordForm]:
         constraint = {
             name: reading.features[name] for name in ALIKE[reading.category] if name in reading.features
         }
@@ -125,11 +125,11 @@ def tabulate_repairs(names: Sequence[str], repairs: Sequence[Repair]) -> pl.Data
     )
 
 
-def _inflection(reading: Reading) -> tuple[str, ...]:
+def _inflection(reading: WordForm) -> tuple[str, ...]:
     return tuple(name for name in ("form", "num") if name in reading.features)
 
 
-def _takes_all(other: Reading, old: Reading) -> bool:
+def _takes_all(other: WordForm, old: WordForm) -> bool:
     return all(old.features[name] <= other.features[name] for name in TAKEN if name in old.features)
 
 

@@ -2,7 +2,7 @@
 
 from felicity.stimuli.review.log import Event as Event
 from felicity.stimuli.review.log import Log as Log
-from felicity.stimuli.review.log import Verdict as Verdict
+from felicity.stimuli.review.log import LogCheck as LogCheck
 from felicity.stimuli.review.log import verify_log as verify_log
 from felicity.stimuli.review.queue import Decided as Decided
 from felicity.stimuli.review.queue import Queue as Queue
@@ -13,5 +13,5 @@ from felicity.stimuli.review.replay import Proposal as Proposal
 from felicity.stimuli.review.replay import State as State
 from felicity.stimuli.review.replay import balance_targets as balance_targets
 from felicity.stimuli.review.replay import list_second_readings as list_second_readings
-from felicity.stimuli.review.replay import replay as replay
+from felicity.stimuli.review.replay import replay_log as replay_log
 from felicity.stimuli.review.replay import tabulate_rejections as tabulate_rejections

@@ -26,7 +26,7 @@ Event = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class LogCheck:
     """Whether a log is intact: how many lines, the last hash, and the first thing that is wrong."""
 
     lines: int
@@ -135,7 +135,7 @@ def hash_event(event: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def verify_log(path: Path, *, last: str | None = None) -> Verdict:
+def verify_log(path: Path, *, last: str | None = None) -> LogCheck:
     """Follow the chain from the first line; `last` is a hash noted earlier that must be in it.
 
     Raises BadInput if the file cannot be read.
@@ -153,12 +153,12 @@ def verify_log(path: Path, *, last: str | None = None) -> Verdict:
             else _find_problem(line, number, previous)
         )
         if problem:
-            return Verdict(number - 1, previous, f"line {number}: {problem}")
+            return LogCheck(number - 1, previous, f"line {number}: {problem}")
         previous = json.loads(line)["hash"]
         hashes.add(previous)
     if last is not None and last not in hashes:
-        return Verdict(number, previous, f"no line has the hash {last}: lines are missing at the end")
-    return Verdict(number, previous)
+        return LogCheck(number, previous, f"no line has the hash {last}: lines are missing at the end")
+    return LogCheck(number, previous)
 
 
 def _find_problem(line: bytes, number: int, previous: str) -> str:

@@ -132,7 +132,7 @@ class State:
         return [proposal for item, proposal in self.proposals.items() if (item, 1) not in self.decisions]
 
 
-def replay(events: Sequence[Event]) -> State:
+def replay_log(events: Sequence[Event]) -> State:
     """The state that a log leads to."""
     return State().apply(events)
 

@@ -3,7 +3,7 @@ from .degradation import Route as Route
 from .degradation import degrade_sentences as degrade_sentences
 from .degradation import parse_routes as parse_routes
 from .rating_stimuli import balance_sources as balance_sources
-from .rating_stimuli import build_stimuli as build_stimuli
+from .rating_stimuli import build_rating_stimuli as build_rating_stimuli
 from .sentences import Original as Original
 from .sentences import read_documents as read_documents
 from .sentences import read_originals as read_originals

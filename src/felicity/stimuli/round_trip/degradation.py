@@ -1,13 +1,18 @@
 """Sentences sent through other languages and back, with what was lost on the way counted."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from felicity.core.errors import BadInput
 from felicity.core.progress import Progress
 from felicity.stimuli.round_trip.sentences import Original
 from felicity.stimuli.round_trip.translators import Translator
+
+Knows = Callable[[str], bool]
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+SPACED_MARK = re.compile(r"\s[.,;:!?]")
 
 
 @dataclass(frozen=True)
@@ -46,11 +51,12 @@ class Route:
 @dataclass(frozen=True, kw_only=True)
 class Degraded:
     """What came back: texts by route and item; by route, how many came back unchanged or empty and were
-    dropped."""
+    dropped, and by route and item what is wrong with those that a translator did not finish."""
 
     texts: dict[str, dict[str, str]]
     unchanged: dict[str, int]
     empty: dict[str, int]
+    flawed: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def parse_routes(text: str) -> list[Route]:
@@ -75,15 +81,21 @@ def degrade_sentences(
     *,
     home: str = "en",
     lower: bool = False,
+    knows: Knows | None = None,
+    keep_flawed: bool = False,
     progress: Progress | None = None,
 ) -> Degraded:
     """Send every sentence along every route; those that come back unchanged, but for case, are dropped.
 
-    lower: put what comes back into lower case, since translators capitalize where their rules say so.
+    lower: put what comes back into lower case, since translators capitalize where their rules say so. knows:
+    whether the home language has a word; a sentence with one that it does not have, and that the original did
+    not have either, was not translated to its end, and is dropped unless `keep_flawed`, as is one with a
+    space before its full stop.
     """
     texts: dict[str, dict[str, str]] = {}
     unchanged: dict[str, int] = {}
     empty: dict[str, int] = {}
+    flawed: dict[str, dict[str, str]] = {}
     total = sum(len(route.hops(home)) for route in routes)
     done = 0
     for route in routes:
@@ -93,7 +105,7 @@ def degrade_sentences(
                 progress(f"{route.name}: {source} to {target}", done, total)
             current = [_flat(text) for text in translator.translate(current, source, target)]
             done += 1
-        kept = {}
+        kept, flaws = {}, {}
         lost = same = 0
         for original, back in zip(originals, current, strict=True):
             if not back:
@@ -101,11 +113,36 @@ def degrade_sentences(
             elif _flat(back).lower() == _flat(original.text).lower():
                 same += 1
             else:
-                kept[original.item] = back.lower() if lower else back
+                flaw = find_flaw(back, original.text, knows)
+                if flaw:
+                    flaws[original.item] = flaw
+                if not flaw or keep_flawed:
+                    kept[original.item] = back.lower() if lower else back
         texts[route.name], unchanged[route.name], empty[route.name] = kept, same, lost
+        flawed[route.name] = flaws
     if progress:
         progress("done", total, total)
-    return Degraded(texts=texts, unchanged=unchanged, empty=empty)
+    return Degraded(texts=texts, unchanged=unchanged, empty=empty, flawed=flawed)
+
+
+def find_flaw(back: str, original: str, knows: Knows | None) -> str:
+    """What shows that a translator did not finish a sentence; empty if nothing does.
+
+    >>> find_flaw("The kuireja window .", "The kitchen window.", None)
+    "a space before '.'"
+    >>> find_flaw("The kuireja window.", "The kitchen window.", {"the", "window"}.__contains__)
+    "'kuireja' is not a word of the language"
+    """
+    mark = SPACED_MARK.search(back)
+    if mark and not SPACED_MARK.search(original):
+        return f"a space before '{mark[0].strip()}'"
+    given = {word.lower() for word in WORD.findall(original)}
+    strange = [
+        word
+        for word in WORD.findall(back)
+        if word.lower() not in given and knows is not None and not knows(word.lower())
+    ]
+    return f"'{strange[0]}' is not a word of the language" if strange else ""
 
 
 def _flat(text: str) -> str:

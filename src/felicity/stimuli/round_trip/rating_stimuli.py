@@ -58,7 +58,7 @@ def balance_sources(
     return chosen
 
 
-def build_stimuli(
+def build_rating_stimuli(
     originals: Sequence[Original],
     degraded: Degraded,
     *,

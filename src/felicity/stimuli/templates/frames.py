@@ -9,7 +9,7 @@ Negation and role reversal are operations: each takes a frame and gives a frame.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from felicity.core.errors import BadInput
 from felicity.stimuli.templates.noun_forms import add_article, is_plural, is_proper, pluralize, singularize
@@ -80,14 +80,21 @@ def replace_slots(frame: str, names: Mapping[str, str]) -> str:
     return SLOT.sub(rename, frame)
 
 
-def fill(frame: str, values: Mapping[str, str], *, nouns: frozenset[str] | None = None) -> str:
+def fill_frame(
+    frame: str,
+    values: Mapping[str, str],
+    *,
+    nouns: frozenset[str] | None = None,
+    bare: Collection[str] = (),
+) -> str:
     """The frame with words in its slots; with a capital if the frame begins with one.
 
-    `nouns` are the slots that may take an article, a number or a verb that agrees; all may by default.
+    `nouns` are the slots that may take an article, a number or a verb that agrees; all may by default. `bare`
+    are the slots that take no article, because their word is a mass noun here.
 
-    >>> fill("{A member} is {a category}", {"member": "oyster", "category": "fish"})
+    >>> fill_frame("{A member} is {a category}", {"member": "oyster", "category": "fish"})
     'An oyster is a fish'
-    >>> fill("{A member} {is member} not {a category}", {"member": "geese", "category": "tree"})
+    >>> fill_frame("{A member} {is member} not {a category}", {"member": "geese", "category": "tree"})
     'Geese are not a tree'
 
     Raises BadInput for a slot without a value and for a form that its type does not have.
@@ -111,7 +118,7 @@ def fill(frame: str, values: Mapping[str, str], *, nouns: frozenset[str] | None 
         if before.lower() in AGREEMENT:
             return AGREEMENT[before.lower()] if is_plural(word) else before.lower()
         if before.lower() in ARTICLES:
-            return add_article(word)
+            return add_article(word, bare=name in bare)
         raise BadInput(f"'{found[0]}' begins with '{before}'; write a, is, was, has or does before the slot.")
 
     text = SLOT.sub(put, frame)

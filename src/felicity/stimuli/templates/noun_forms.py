@@ -1,21 +1,18 @@
 """Forms of English nouns that a frame needs: with an article or without, singular and plural, names."""
 
 import re
-import tomllib
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from felicity.core.articles import choose_article
+from felicity.core.documents import read_packaged_toml
 
 SIBILANT = re.compile(r"(s|x|z|ch|sh)$")
 CONSONANT_Y = re.compile(r"[^aeiou]y$")
 
 
-@cache
 def _forms() -> dict[str, Any]:
-    path = files("felicity.stimuli.templates") / "noun_forms.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return read_packaged_toml("felicity.stimuli.templates", "noun_forms.toml")
 
 
 @cache
@@ -33,13 +30,39 @@ def is_proper(word: str) -> bool:
     return word[:1].isupper() and word not in _forms()["capitalised"]["common"]
 
 
-def add_article(word: str) -> str:
-    """The word with its article; proper names and plurals without one.
+def is_mass(word: str, category: str = "") -> bool:
+    """Whether a noun is a mass noun, always or as a member of a category, so that it takes no article.
 
-    >>> add_article("oyster"), add_article("France"), add_article("geese")
-    ('an oyster', 'France', 'geese')
+    >>> is_mass("furniture"), is_mass("gold", "metal"), is_mass("football", "toy"), is_mass("cold", "disease")
+    (True, True, False, False)
     """
-    return word if is_proper(word) or is_plural(word) else f"{choose_article(word)} {word}"
+    mass, lower = _forms()["mass"], word.lower()
+    members = mass["members_of"]
+    return lower in mass["words"] or (category in members and lower not in members[category])
+
+
+def list_mass_categories() -> list[str]:
+    """The categories whose members are mass nouns."""
+    return list(_forms()["mass"]["members_of"])
+
+
+def add_article(word: str, *, bare: bool = False) -> str:
+    """The word with its article; proper names, plurals, mass nouns and what is `bare` without one.
+
+    >>> add_article("oyster"), add_article("France"), add_article("geese"), add_article("furniture")
+    ('an oyster', 'France', 'geese', 'furniture')
+    """
+    no_article = bare or is_proper(word) or is_plural(word) or is_mass(word)
+    return word if no_article else f"{choose_article(word)} {word}"
+
+
+def list_wider(category: str) -> list[str]:
+    """The categories that a category is within.
+
+    >>> list_wider("bird")
+    ['animal']
+    """
+    return list(_forms()["within"].get(category, ()))
 
 
 def pluralize(noun: str) -> str:

@@ -29,7 +29,9 @@ from felicity.core.errors import BadInput, UnknownName
 from felicity.core.files import read_text
 from felicity.stimuli.items import CLOZE_ITEMS
 from felicity.stimuli.templates.categories import Member
-from felicity.stimuli.templates.frames import fill, list_slots, negate, replace_slots, swap
+from felicity.stimuli.templates.frames import fill_frame, list_slots, negate, replace_slots, swap
+from felicity.stimuli.templates.hypernyms import Taxonomy, stands_bare
+from felicity.stimuli.templates.noun_forms import list_wider
 
 TYPES = ("noun", "word")
 DRAWS = ("random", "balanced")
@@ -137,7 +139,7 @@ def _check_fields(given: Mapping[str, Any], known: Sequence[str], where: str) ->
             raise UnknownName("field", name, known, where=where)
 
 
-def read_rows(path: Path) -> list[dict[str, str]]:
+def read_slot_words(path: Path) -> list[dict[str, str]]:
     """A table of words, one column per slot; words of one row stay together.
 
     Raises BadInput if a cell is empty.
@@ -161,12 +163,14 @@ def build_from_template(
     rows: Sequence[Mapping[str, str]] = (),
     n: int | None = None,
     seed: int = 0,
+    taxonomy: Taxonomy | None = None,
 ) -> Built:
     """Every combination of words in the template's frames, or a balanced sample of `n` items.
 
     `members` fill the slots member and category, `rows` the slots of their columns; slots with values of
-    their own are crossed with them. Rows whose target would be several words are left out. A balanced
-    sample takes equally many items of each target of the first condition, as far as there are any.
+    their own are crossed with them. With a `taxonomy`, no category is denied that the member belongs to. Rows
+    whose target would be several words are left out. A balanced sample takes equally many items of each
+    target of the first condition, as far as there are any.
 
     Raises BadInput if a slot is filled by nothing.
     """
@@ -179,7 +183,7 @@ def build_from_template(
     first = next(iter(targets.values()))
     if n is not None:
         draws = _balance(draws, first, n, rng)
-    draws = _draw_others(template, draws, members, rng)
+    draws = _draw_others(template, draws, members, rng, taxonomy)
     found: list[tuple[str, ...]] = []
     number = 0
     for draw in draws:
@@ -188,8 +192,9 @@ def build_from_template(
             left_out.append(f"'{draw[wide[0]]}' is several words, and a target is one")
             continue
         number += 1
+        bare = {MEMBER} if stands_bare(draw.get(MEMBER, ""), draw.get(CATEGORY, ""), taxonomy) else set()
         for condition, frame in template.frames.items():
-            sentence = fill(frame, draw, nouns=nouns)
+            sentence = fill_frame(frame, draw, nouns=nouns, bare=bare)
             before, _, target = sentence.rpartition(" ")
             labels = (f"{template.name}/{number}", template.name, template.phenomenon, condition)
             found.append((*labels, target, before, sentence))
@@ -255,12 +260,17 @@ def _balance(draws: list[dict[str, str]], slot: str, n: int, rng: random.Random)
 
 
 def _draw_others(
-    template: Template, draws: list[dict[str, str]], members: Sequence[Member], rng: random.Random
+    template: Template,
+    draws: list[dict[str, str]],
+    members: Sequence[Member],
+    rng: random.Random,
+    taxonomy: Taxonomy | None,
 ) -> list[dict[str, str]]:
     """Fill the slots that are drawn from the words of another slot, but differ from it.
 
     A category under which the member is listed too is never drawn: a tomato is a fruit in one line of the
-    table and a vegetable in another, so "A tomato is not a vegetable" would not be true.
+    table and a vegetable in another, so "A tomato is not a vegetable" would not be true. Neither is one
+    that the category is within, or that WordNet puts above the member: "A dove is not an animal".
     """
     homes: dict[str, set[str]] = {}
     for member in members:
@@ -275,7 +285,13 @@ def _draw_others(
         used: Counter[str] = Counter()
         for draw in draws:
             own = {draw[slot.other_than]} | homes.get(draw.get(MEMBER, "").lower(), set())
-            others = [word for word in pool if word not in own]
+            own |= {wider for category in own for wider in list_wider(category)}
+            subject = draw.get(MEMBER, "")
+            others = [
+                word
+                for word in pool
+                if word not in own and not (taxonomy and taxonomy.is_kind_of(subject, word))
+            ]
             if not others:
                 raise BadInput(
                     f"There is no other word than '{draw[slot.other_than]}' for the slot '{name}'."

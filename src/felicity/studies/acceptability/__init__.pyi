@@ -1,10 +1,11 @@
+from .acceptability_page import sections as sections
+from .analysis import Results as Results
+from .analysis import analyse as analyse
 from .checking import check_ratings as check_ratings
 from .checking import has_single_ratings as has_single_ratings
 from .findings import describe_findings as describe_findings
 from .rated_rows import split_settings as split_settings
 from .ratings import RatedSentences as RatedSentences
 from .ratings import read_ratings as read_ratings
-from .report import write_acceptability_report as write_acceptability_report
+from .scoring import plan as plan
 from .stimuli import make_stimuli as make_stimuli
-from .study import AcceptabilityStudy as AcceptabilityStudy
-from .study import study_acceptability as study_acceptability

@@ -11,7 +11,7 @@ import polars as pl
 
 from felicity.core.documents import is_document
 from felicity.core.errors import FelicityError, UnknownName
-from felicity.data import EMPTY, PROBLEMS, UNUSABLE, Checked, Table, check_items, read_dataset, read_table
+from felicity.data import EMPTY, PROBLEMS, UNUSABLE, CheckedFile, Table, check_items, read_dataset, read_table
 from felicity.studies.acceptability.rated_rows import parse_number
 from felicity.studies.acceptability.ratings import read_ratings
 
@@ -34,7 +34,7 @@ def has_single_ratings(path: Path) -> bool:
     return "rating" in columns and all(_first(names, columns) for names in (RATERS, ITEMS))
 
 
-def check_ratings(path: Path, *, labels: Sequence[str] = ()) -> Checked:
+def check_ratings(path: Path, *, labels: Sequence[str] = ()) -> CheckedFile:
     """Empty cells, ratings that are not numbers, stray spaces, and what a reader of ratings refuses.
 
     labels: further columns in which no cell may be empty.
@@ -53,7 +53,7 @@ def check_ratings(path: Path, *, labels: Sequence[str] = ()) -> Checked:
         if found.is_empty():
             found = _check_raters(targets)
         items = len({str(row.get(item)) for row in targets.rows})
-        return Checked(items=items, rows=len(table.rows), problems=found, counted="ratings")
+        return CheckedFile(items=items, rows=len(table.rows), problems=found, counted="ratings")
     firsts: dict[str, int] = {}
     for row, line in zip(table.rows, table.lines, strict=True):
         if str(row.get("text") or "").strip():
@@ -73,7 +73,7 @@ def check_ratings(path: Path, *, labels: Sequence[str] = ()) -> Checked:
         if found.is_empty() and not {"rater", "ratings"} & set(table.columns):
             found = _check_run(path)
     problems = pl.concat([found, stray]).sort("line", maintain_order=True, nulls_last=True)
-    return Checked(items=sentences, rows=len(table.rows), problems=problems, counted="ratings")
+    return CheckedFile(items=sentences, rows=len(table.rows), problems=problems, counted="ratings")
 
 
 def _check_run(path: Path) -> pl.DataFrame:

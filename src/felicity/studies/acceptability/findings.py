@@ -3,15 +3,16 @@
 A sentence claims a difference only if its adjusted p is at most .05; otherwise there is no detectable one.
 """
 
+from itertools import zip_longest
 from typing import Any
 
 import polars as pl
 
-from felicity.stats import NO_DIFFERENCE, format_p, is_detected
+from felicity.core.wording import NO_DIFFERENCE, format_p, is_detected
+from felicity.studies.acceptability.analysis import Results
 from felicity.studies.acceptability.correlations import CONTEXT, MEASURE, PEOPLE
 from felicity.studies.acceptability.rated_rows import NONE
 from felicity.studies.acceptability.ratings import label_setting
-from felicity.studies.acceptability.study import AcceptabilityStudy
 
 WORDS = {"lp": "LP", "mean_lp": "MeanLP", "pen_lp": "PenLP", "norm_lp": "NormLP", "slor": "SLOR"}
 
@@ -19,14 +20,6 @@ WORDS = {"lp": "LP", "mean_lp": "MeanLP", "pen_lp": "PenLP", "norm_lp": "NormLP"
 def name_measure(measure: str) -> str:
     """A measure as the paper writes it, if it has it."""
     return WORDS.get(measure, measure)
-
-
-def describe_findings(study: AcceptabilityStudy) -> list[str]:
-    """The answers to the questions of the study, one sentence each."""
-    found = [_describe_best(study, setting) for setting in study.ratings.settings]
-    for model in study.models["model"]:
-        found += [_describe_measures(study, model), *_describe_contexts(study, model)]
-    return [text for text in [*found, *_describe_compression(study)] if text]
 
 
 def name_ratings(setting: str) -> str:
@@ -39,47 +32,79 @@ def name_ratings(setting: str) -> str:
     return f"the ratings {where} ({label_setting(setting)})"
 
 
-def _rank(correlations: pl.DataFrame) -> list[dict[str, Any]]:
+def answer_question(results: Results) -> str:
+    """The score that follows the ratings of the first setting most closely, beside one person's."""
+    setting = results.ratings.settings[0]
+    ranked = rank_cells(results, setting=setting)
+    if not ranked:
+        return "It cannot be said: no score has a correlation with the ratings."
+    best = ranked[0]
+    claim = (
+        f"{name_measure(best['measure'])} of {best['model']}{_given(best['context'])} has the highest "
+        f"correlation with {name_ratings(setting)}, r = {best['r']:.2f}"
+    )
+    bounds = dict(results["ceilings"].filter(setting=setting).select("bound", "r").iter_rows())
+    if best["r"] <= 0:
+        return f"Not at all: no score correlates positively; {claim}."
+    if "UB1" not in bounds:
+        return f"{claim}."
+    side = "below" if best["r"] < bounds["UB1"] else "not below"
+    return f"{claim}, {side} the {bounds['UB1']:.2f} that one person reaches with the others (UB1)."
+
+
+def _given(context: str) -> str:
+    return "" if context == NONE else f" given the context '{context}'"
+
+
+def describe_findings(results: Results) -> list[str]:
+    """One sentence of each kind first, about the model with the highest correlation; then the others."""
+    ratings = results.ratings
+    ranked = rank_cells(results, setting=ratings.settings[0])
+    leading = ranked[0]["model"] if ranked else ""
+    models = sorted(results.models, key=lambda model: model != leading)
+    kinds = [
+        [text for model in models if (text := _describe_measures(results, model))],
+        [text for model in models for text in _describe_contexts(results, model)],
+        _describe_compression(results),
+        [text for setting in ratings.settings[1:] if (text := _describe_best(results, setting))],
+    ]
+    return [text for group in zip_longest(*kinds) for text in group if text]
+
+
+def rank_cells(results: Results, **chosen: str) -> list[dict[str, Any]]:
     """Cells that have a correlation, the highest first: every measure is higher for better sentences."""
-    known = correlations.filter(pl.col("r").is_finite())
-    return known.sort("r", descending=True, maintain_order=True).to_dicts()
+    finite = results["correlations"].filter(**chosen).filter(pl.col("r").is_finite())
+    return finite.sort("r", descending=True, maintain_order=True).to_dicts()
 
 
-def _describe_best(study: AcceptabilityStudy, setting: str) -> str:
-    ranked = _rank(study.correlations.filter(setting=setting))
+def _describe_best(results: Results, setting: str) -> str:
+    ranked = rank_cells(results, setting=setting)
     if not ranked:
         return ""
     best = ranked[0]
-    bound = study.ceilings.filter(setting=setting, bound="UB1")
-    ceiling = ""
-    if len(bound):
-        r = bound["r"].item()
-        apart = f"{abs(r - best['r']):.3f} {'below' if best['r'] < r else 'above'} it"
-        ceiling = (
-            f" One person's ratings correlate with the mean of the others at {r:.3f} (UB1); this is {apart}."
-        )
+    bound = results["ceilings"].filter(setting=setting, bound="UB1")["r"].to_list()
+    ceiling = f"; one person reaches {bound[0]:.3f} (UB1)" if bound else ""
     sign = "" if best["r"] > 0 else " (no score correlates positively)"
     return (
         f"The highest of {len(ranked)} correlations with {name_ratings(setting)}{sign} is that of "
-        f"{name_measure(best['measure'])} of {best['model']} with context '{best['context']}': r = "
-        f"{best['r']:.3f}, 95% interval {best['low']:.3f} to {best['high']:.3f}, not corrected for the "
-        f"choice.{ceiling}"
+        f"{name_measure(best['measure'])} of {best['model']} with context '{best['context']}': "
+        f"r = {best['r']:.3f}{ceiling}."
     )
 
 
-def _describe_measures(study: AcceptabilityStudy, model: str) -> str:
+def _describe_measures(results: Results, model: str) -> str:
     """The measure of a model with the highest correlation without a context, and which others it exceeds.
 
     What holds only if p is adjusted within the model is said to do so.
     """
-    setting = study.ratings.settings[0]
-    own = _rank(study.correlations.filter(model=model, context=NONE, setting=setting))
-    if len(own) < 2:
+    setting = results.ratings.settings[0]
+    ranked = rank_cells(results, model=model, context=NONE, setting=setting)
+    if len(ranked) < 2:
         return ""
-    best = own[0]
-    tests = study.tests.filter(compares=MEASURE, model=model, context=NONE, setting=setting)
+    best = ranked[0]
+    tests = results["tests"].filter(compares=MEASURE, model=model, context=NONE, setting=setting)
     others: dict[str, list[str]] = {"all": [], "model": [], "none": []}
-    for cell in own[1:]:
+    for cell in ranked[1:]:
         row = _find_test(tests, best["measure"], cell["measure"]) or {}
         above = best["r"] > cell["r"]
         rule = (
@@ -90,30 +115,28 @@ def _describe_measures(study: AcceptabilityStudy, model: str) -> str:
             else "none"
         )
         others[rule].append(name_measure(cell["measure"]))
-    told = [f"detectably above {_join(others['all'])}"] if others["all"] else []
+    clauses = [f"detectably above {_join(others['all'])}"] if others["all"] else []
     if others["model"]:
-        told.append(
+        clauses.append(
             f"above {_join(others['model'])} only if p is adjusted over the comparisons of this model and "
             "these ratings alone"
         )
     if others["none"]:
-        told.append(f"with {NO_DIFFERENCE} from {_join(others['none'])}")
+        clauses.append(f"with {NO_DIFFERENCE} from {_join(others['none'])}")
     return (
         f"Of the measures of {model} without a context, {name_measure(best['measure'])} has the highest "
-        f"correlation with {name_ratings(setting)} (r = {best['r']:.3f}): {'; '.join(told)} (Williams' test, "
-        "p Holm-adjusted over all comparisons of measures in the study)."
+        f"correlation with {name_ratings(setting)} (r = {best['r']:.3f}): {'; '.join(clauses)}."
     )
 
 
-def _describe_contexts(study: AcceptabilityStudy, model: str) -> list[str]:
+def _describe_contexts(results: Results, model: str) -> list[str]:
     """Whether the correlation of a model that is given the raters' context differs from that without it."""
-    found = []
-    for setting in study.ratings.in_context:
-        own = study.correlations.filter(model=model, setting=setting)
-        given, bare = _rank(own.filter(context=setting)), _rank(own.filter(context=NONE))
-        for best in given[:1]:
+    sentences = []
+    for setting in results.ratings.in_context:
+        bare = rank_cells(results, model=model, setting=setting, context=NONE)
+        for best in rank_cells(results, model=model, setting=setting, context=setting)[:1]:
             without = next((cell for cell in bare if cell["measure"] == best["measure"]), None)
-            tests = study.tests.filter(
+            tests = results["tests"].filter(
                 compares=CONTEXT, model=model, measure=best["measure"], setting=setting
             )
             row = _find_test(tests, NONE, setting)
@@ -129,37 +152,37 @@ def _describe_contexts(study: AcceptabilityStudy, model: str) -> list[str]:
                 if detected
                 else f"The context '{setting}' makes {NO_DIFFERENCE} to {what}"
             )
-            found.append(
+            sentences.append(
                 f"{claim}: r = {best['r']:.3f} with it and {without['r']:.3f} without (t({row['df']}) = "
                 f"{abs(row['t']):.2f}, Holm-adjusted {format_p(row['p_holm'])})."
             )
-    return found
+    return sentences
 
 
-def _describe_compression(study: AcceptabilityStudy) -> list[str]:
+def _describe_compression(results: Results) -> list[str]:
     """How far ratings and scores spread in context, in figures: ratios are not tested."""
-    found = []
-    for setting in study.ratings.in_context if study.effects.height else ():
-        own = study.effects.filter(context=setting)
-        human = own.filter(who=PEOPLE).row(0, named=True)
-        same = []
-        for model in study.models["model"]:
-            for cell in _rank(study.correlations.filter(model=model, context=setting, setting=setting))[:1]:
-                for value in own.filter(who=model, measure=cell["measure"]).head(1).to_dicts():
-                    same.append(f"{model} ({name_measure(cell['measure'])}) {value['sd_ratio']:.2f}")
-        models = f" For models: {', '.join(same)}." if same else ""
-        found.append(
+    sentences = []
+    for setting in results.ratings.in_context if results["effects"].height else ():
+        effects = results["effects"].filter(context=setting)
+        human = effects.filter(who=PEOPLE).row(0, named=True)
+        ratios = []
+        for model in results.models:
+            for cell in rank_cells(results, model=model, context=setting, setting=setting)[:1]:
+                for row in effects.filter(who=model, measure=cell["measure"]).head(1).to_dicts():
+                    ratios.append(f"{model} ({name_measure(cell['measure'])}) {row['sd_ratio']:.2f}")
+        models = f", for models: {', '.join(ratios)}" if ratios else ""
+        sentences.append(
             f"In the context '{setting}' the SD of people's mean ratings is {human['sd_ratio']:.2f} times "
-            f"that without (slope {human['slope']:.2f}; below 1 ratings are compressed; not tested).{models}"
+            f"that without{models} (below 1 values are compressed; not tested)."
         )
-    return found
+    return sentences
 
 
 def _find_test(tests: pl.DataFrame, first: str, second: str) -> dict[str, Any] | None:
     both = (pl.col("first") == first) & (pl.col("second") == second)
     swapped = (pl.col("first") == second) & (pl.col("second") == first)
-    found = tests.filter(both | swapped)
-    return found.row(0, named=True) if len(found) else None
+    rows = tests.filter(both | swapped)
+    return rows.row(0, named=True) if len(rows) else None
 
 
 def _join(names: list[str]) -> str:

@@ -4,23 +4,24 @@ from functools import partial
 
 import polars as pl
 
-from felicity.report import Extra, Figure, count, decimal, signed
+from felicity.core.wording import format_p
+from felicity.report import Figure, Section, count, decimal, signed
 from felicity.report.charts import Dot, Point, chart_lines, chart_scatter
+from felicity.studies.acceptability.analysis import Results
 from felicity.studies.acceptability.rated_rows import NONE
 from felicity.studies.acceptability.ratings import label_setting
-from felicity.studies.acceptability.study import AcceptabilityStudy
 
 LONGEST_HOVER = 240
 
 
-def show_people(study: AcceptabilityStudy) -> Extra | None:
+def show_people(results: Results) -> Section | None:
     """Ratings in one setting against another; None if there is one setting."""
-    ratings = study.ratings
+    ratings = results.ratings
     if len(ratings.settings) < 2:
         return None
     texts = ratings.sentences["text"].to_list()
     dots, corners = [], {}
-    for row in study.pairs.iter_rows(named=True):
+    for row in results["settings"].iter_rows(named=True):
         panel = f"{label_setting(row['second'])} against {label_setting(row['first'])}"
         corners[panel] = f"r = {decimal(row['r'], 3)}"
         x, y = ratings.mean(row["first"]), ratings.mean(row["second"])
@@ -50,21 +51,21 @@ def show_people(study: AcceptabilityStudy) -> Extra | None:
             decimal(row["spearman"], 3),
             decimal(row["kendall"], 3),
             signed(row["difference"], 3),
-            exact_p(row["p_greater"]),
-            exact_p(row["p_two_sided"]),
+            show_p(row["p_greater"]),
+            show_p(row["p_two_sided"]),
         )
-        for row in study.pairs.iter_rows(named=True)
+        for row in results["settings"].iter_rows(named=True)
     ]
     notes = []
-    for row in study.line_tests.filter(pl.col("term").is_in(["ctx", "x:ctx"])).iter_rows(named=True):
+    for row in results["line_tests"].filter(pl.col("term").is_in(["ctx", "x:ctx"])).iter_rows(named=True):
         what = "offset" if row["term"] == "ctx" else "slope"
         notes.append(
             f"Regression of {label_setting(row['first'])} and {label_setting(row['second'])} on "
             f"{label_setting(NONE)} (y ~ x + ctx + x:ctx): {what} {signed(row['estimate'], 3)}, "
             f"t({row['df']:.0f}) = "
-            f"{signed(row['statistic'])}, p = {exact_p(row['p'])}."
+            f"{signed(row['statistic'])}, {format_p(row['p'])}."
         )
-    for row in study.shifts.iter_rows(named=True):
+    for row in results["shifts"].iter_rows(named=True):
         if row["shift"] is not None:
             sign = "at least" if row["sentences"] == "good" else "at most"
             notes.append(
@@ -74,14 +75,14 @@ def show_people(study: AcceptabilityStudy) -> Extra | None:
                 + ("" if row["low"] is None else f" ({signed(row['low'], 3)} to {signed(row['high'], 3)})")
                 + "."
             )
-    for row in study.lines.iter_rows(named=True):
+    for row in results["lines"].iter_rows(named=True):
         notes.append(
             f"Line of {label_setting(row['setting'])} on {label_setting(NONE)}: intercept "
             f"{decimal(row['intercept'], 3)}, slope {decimal(row['slope'], 3)} "
             f"({decimal(row['slope_low'], 3)} to "
             f"{decimal(row['slope_high'], 3)}), ratio of standard deviations {decimal(row['sd_ratio'], 3)}."
         )
-    return Extra(
+    return Section(
         name="people",
         title="People's ratings with and without a context",
         lede="Mean ratings of the same sentences in two settings (the paper's scatter plots), their "
@@ -102,15 +103,15 @@ def show_people(study: AcceptabilityStudy) -> Extra | None:
     )
 
 
-def show_distribution(study: AcceptabilityStudy) -> Extra:
+def show_distribution(results: Results) -> Section:
     """How mean ratings are distributed in every setting."""
     points = [
         Point(label_setting(row["setting"]), (row["from"] + row["to"]) / 2, 100 * row["share"])
-        for row in study.distribution.iter_rows(named=True)
+        for row in results["distribution"].iter_rows(named=True)
     ]
     rows = []
-    for setting in study.ratings.settings:
-        means = study.ratings.mean(setting)
+    for setting in results.ratings.settings:
+        means = results.ratings.mean(setting)
         quarters = pl.Series(means)
         rows.append(
             (
@@ -123,11 +124,11 @@ def show_distribution(study: AcceptabilityStudy) -> Extra:
     figure = Figure(
         name="distribution",
         title="Mean ratings by setting",
-        subtitle=study.ratings.name,
+        subtitle=results.ratings.name,
         label="Share of sentences by mean rating, one line per setting.",
         chart=partial(chart_lines, points, x_title="mean rating", y_title="sentences (%)"),
     )
-    return Extra(
+    return Section(
         name="distribution",
         title="Distributions",
         lede="How mean ratings are distributed; ratings that are compressed in context have a smaller "
@@ -138,12 +139,12 @@ def show_distribution(study: AcceptabilityStudy) -> Extra:
     )
 
 
-def show_cleaning(study: AcceptabilityStudy) -> Extra | None:
+def show_cleaning(results: Results) -> Section | None:
     """What cleaning did, step by step; None if nothing was cleaned."""
-    steps = study.ratings.steps
+    steps = results["cleaning"]
     if steps.is_empty():
         return None
-    return Extra(
+    return Section(
         name="cleaning",
         title="Cleaning",
         lede="What each step of the paper's rules did to the raw ratings.",
@@ -156,11 +157,11 @@ def show_cleaning(study: AcceptabilityStudy) -> Extra | None:
     )
 
 
-def show_ordinal(study: AcceptabilityStudy) -> Extra | None:
+def show_ordinal(results: Results) -> Section | None:
     """The ordinal mixed models of single ratings; None if none was fitted."""
-    if study.ordinal.is_empty():
+    if results["ordinal"].is_empty():
         return None
-    return Extra(
+    return Section(
         name="ordinal",
         title="Ordinal mixed models",
         lede="Single ratings as ordered answers (cumulative logit), with random intercepts of raters and "
@@ -173,20 +174,18 @@ def show_ordinal(study: AcceptabilityStudy) -> Extra | None:
                 row["term"],
                 signed(row["estimate"], 3),
                 f"{signed(row['low'], 3)} to {signed(row['high'], 3)}",
-                exact_p(row["p"]),
+                show_p(row["p"]),
                 count(row["n"]),
             )
-            for row in study.ordinal.iter_rows(named=True)
+            for row in results["ordinal"].iter_rows(named=True)
         ),
         names=2,
     )
 
 
-def exact_p(p: float | None) -> str:
-    """A p-value in full, not as a bound."""
-    if p is None:
-        return "–"
-    return f"{p:.3e}" if p < 0.0001 else f"{p:.4g}"
+def show_p(p: float | None) -> str:
+    """A p-value as a cell of a table."""
+    return format_p(p).removeprefix("p ").removeprefix("= ")
 
 
 def shorten_sentence(text: str) -> str:

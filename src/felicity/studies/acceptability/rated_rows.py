@@ -5,14 +5,13 @@ conditions of an item are different sentences (an item x condition design), each
 own, named ITEM/CONDITION, and its setting follows from whether it has a context.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.data import read_table
+from felicity.data import Table
 
 NONE, REAL, RANDOM = "none", "real", "random"
 ORDER = (NONE, REAL, RANDOM)
@@ -55,12 +54,12 @@ def take_items(items: pl.DataFrame) -> pl.DataFrame:
     return table.cast(ROWS)  # type: ignore[arg-type]
 
 
-def read_rows(path: Path) -> pl.DataFrame:
+def read_rows(table: Table) -> pl.DataFrame:
     """The rows of a table or an export as rows of ROWS.
 
     Raises BadInput naming the line of a text or rating that is missing.
     """
-    table = read_table(path)
+    path = table.path
     for name in ("text", "rating"):
         if name not in table.columns:
             raise BadInput(f"{path} has no column '{name}'; it has {', '.join(table.columns)}.")
@@ -72,8 +71,8 @@ def read_rows(path: Path) -> pl.DataFrame:
         rating = parse_number(cells["rating"])
         if cells["text"] is None or rating is None:
             what = "text" if cells["text"] is None else "rating"
-            told = "is empty" if cells[what] is None else f"is '{cells[what]}', not a number"
-            raise BadInput(f"{path}, line {line}: '{what}' {told}; fill it in, or remove the row.")
+            why = "is empty" if cells[what] is None else f"is '{cells[what]}', not a number"
+            raise BadInput(f"{path}, line {line}: '{what}' {why}; fill it in, or remove the row.")
         listed = [parse_number(part) for part in (cells.get("ratings") or "").split(",") if part.strip()]
         if any(value is None for value in listed):
             raise BadInput(f"{path}, line {line}: 'ratings' is not a list of numbers such as 4,3,3.")
@@ -101,6 +100,8 @@ def read_rows(path: Path) -> pl.DataFrame:
 
 
 def _text(cell: object) -> str | None:
+    if isinstance(cell, list):
+        return ",".join(map(str, cell))
     return None if cell is None or not str(cell).strip() else str(cell).strip()
 
 
@@ -121,19 +122,19 @@ def name_settings(name: str, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataF
 
     Raises BadInput if it is not clear which sentence of an item was rated.
     """
-    told = pl.when(pl.col("context_text").is_null()).then(pl.lit(NONE)).otherwise(pl.lit(REAL))
+    by_context = pl.when(pl.col("context_text").is_null()).then(pl.lit(NONE)).otherwise(pl.lit(REAL))
     if not _has_stimuli(rows):
-        return rows.with_columns(pl.coalesce("condition", told).alias("setting")), None
-    rows = rows.with_columns(told.alias("setting"))
+        return rows.with_columns(pl.coalesce("condition", by_context).alias("setting")), None
+    rows = rows.with_columns(by_context.alias("setting"))
     _refuse_unclear(name, rows)
     first = pl.col("condition").first().over("item", "text")
     several = pl.col("text").n_unique().over("item") > 1
     both = pl.concat_str("item", first, separator="/", ignore_nulls=True)
     stimulus = pl.when(several).then(both).otherwise("item")
     named = rows.with_columns(stimulus.alias("stimulus"), first.alias("condition"))
-    known = named.unique("stimulus", keep="first", maintain_order=True)
+    stimuli = named.unique("stimulus", keep="first", maintain_order=True)
     units = named.with_columns(pl.col("stimulus").alias("item")).drop("stimulus")
-    return units, known.select("stimulus", "item", "condition")
+    return units, stimuli.select("stimulus", "item", "condition")
 
 
 def split_settings(exported: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from felicity.core.errors import BadInput, NotPossible, UnknownName
+from felicity.core.errors import BadInput, NotPossible
 from felicity.core.ids import fingerprint
 from felicity.core.schemas import SIMULATED_NOTE, is_simulated
-from felicity.data import is_table, read_dataset, sample_items
+from felicity.core.settings import Data
+from felicity.data import is_table, read_dataset, read_table, sample_items, tabulate_frame
+from felicity.run import StudyFolder
 from felicity.stats import clean_ratings
 from felicity.studies.acceptability.rated_rows import (
     NONE,
@@ -30,8 +32,15 @@ from felicity.studies.acceptability.rated_rows import (
 LABELS = {NONE: "H0", REAL: "H+", RANDOM: "H-"}
 EXPORTED = ("ratings.parquet", "ratings.csv")
 ORIGINAL = "original"
-# The rules that ratings can be cleaned by.
-CLEANING = ("lau2020",)
+# The tables that a study keeps, by the field of RatedSentences that they hold.
+KEPT = {
+    "sentences": "rated_sentences",
+    "contexts": "contexts",
+    "means": "mean_ratings",
+    "answers": "single_ratings",
+    "steps": "cleaning_steps",
+    "stimuli": "stimuli",
+}
 FEWEST = 4
 STEPS = {
     "setting": pl.String,
@@ -66,6 +75,26 @@ class RatedSentences:
     steps: pl.DataFrame
     notes: tuple[str, ...]
     stimuli: pl.DataFrame | None = None
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """What a study keeps, to be restored later."""
+        return {name: table for one, name in KEPT.items() if (table := getattr(self, one)) is not None}
+
+    @classmethod
+    def restore(cls, folder: StudyFolder) -> "RatedSentences":
+        """The ratings that a study keeps."""
+        kept: dict[str, Any] = {
+            one: folder.read(name) if name in folder.record["kept"] else None for one, name in KEPT.items()
+        }
+        facts = folder.facts
+        return cls(
+            name=facts["ratings"],
+            settings=tuple(facts["settings"]),
+            scale=tuple(facts["scale"]),
+            notes=tuple(folder.record["notes"]),
+            **kept,
+        )
 
     @property
     def has_raters(self) -> bool:
@@ -128,13 +157,13 @@ def label_setting(setting: str) -> str:
 
 
 def read_ratings(
-    source: str,
+    source: Data,
     *,
     folder: Path | None = None,
     clean: str | None = None,
     scale: tuple[float, float] | None = None,
 ) -> RatedSentences:
-    """Ratings from a dataset's name, a folder of `felicity rate export`, or a table.
+    """Ratings from a dataset's name, a folder of `felicity rate export`, a table, or a frame.
 
     A table has the columns text and rating, and as needed item, condition, context, suite, phenomenon; with a
     column rater it has one row per answer, otherwise one per sentence and setting, where a column ratings may
@@ -145,16 +174,17 @@ def read_ratings(
     Raises BadInput naming what is missing, repeated or constant, NotPossible for a dataset without ratings or
     ratings that cannot be cleaned.
     """
-    if clean is not None and clean not in CLEANING:
-        raise UnknownName("cleaning", str(clean), CLEANING)
-    path = Path(source)
+    if not isinstance(source, str | Path):
+        table = tabulate_frame(source)
+        return _collect(str(table.path), read_rows(table), clean=clean, scale=scale)
+    source, path = str(source), Path(source)
     if path.is_dir():
-        found = next((path / name for name in EXPORTED if (path / name).exists()), None)
-        if found is None:
+        exported = next((path / name for name in EXPORTED if (path / name).exists()), None)
+        if exported is None:
             raise BadInput(f"{path} has no ratings.csv; export a study with `felicity rate export`.")
-        return _collect(path.name, read_rows(found), clean=clean, scale=scale)
+        return _collect(path.name, read_rows(read_table(exported)), clean=clean, scale=scale)
     if is_table(source):
-        return _collect(path.name.split(".")[0], read_rows(path), clean=clean, scale=scale)
+        return _collect(path.name.split(".")[0], read_rows(read_table(path)), clean=clean, scale=scale)
     data = read_dataset(source, rule="rating", folder=folder)
     if data.rule != "rating":
         raise NotPossible(f"'{source}' has no ratings; `felicity data show {source}` lists its rules.")
@@ -227,8 +257,8 @@ def _collect(
             )
         n = pl.col("ratings").list.len().cast(pl.Int64).alias("n")
         means = rows.select("item", "setting", n, "rating")
-    known = rows["setting"].unique(maintain_order=True).to_list()
-    settings = tuple([s for s in ORDER if s in known] + [s for s in known if s not in ORDER])
+    named = rows["setting"].unique(maintain_order=True).to_list()
+    settings = tuple([s for s in ORDER if s in named] + [s for s in named if s not in ORDER])
     sentences = rows.unique("item", keep="first", maintain_order=True).select(
         "item", "suite", "phenomenon", "text"
     )

@@ -1,180 +1,133 @@
-"""Every sentence scored by a model without a context and in every context that people saw.
+"""What the study scores: every sentence without a context and in every context that people saw.
 
 A masked model is asked in both ways of masking, an XLNet in both orders, unless the policy says which.
-Unigram counts are those of a model's own tokens: from a table, or counted once per tokenizer from a corpus.
 """
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import polars as pl
 
-from felicity.core.engine import refuse_changed
-from felicity.core.errors import BadInput, FelicityError, NotPossible
-from felicity.core.files import replacing
-from felicity.core.ids import hash_file
+from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
-from felicity.core.progress import Progress
-from felicity.core.watched import WatchedFiles
 from felicity.data import LEFT_OUT, Dataset
-from felicity.engines import open_tokenizer
-from felicity.engines.tokenizing import count_tokens, read_lines
-from felicity.measures import MEASURES, Unigram, needs_unigram, read_unigram, write_unigram
-from felicity.run import Model, RunFolder, carry_out, plan_run, refuse_namesakes
-from felicity.studies.acceptability.correlations import SCORES
+from felicity.measures import MEASURES, Unigram, needs_unigram
+from felicity.run import StudyFolder, plan_run
 from felicity.studies.acceptability.rated_rows import NONE
-from felicity.studies.acceptability.ratings import RatedSentences
+from felicity.studies.acceptability.ratings import RatedSentences, read_ratings, sample_sentences
+from felicity.studies.acceptability.settings import AcceptabilitySettings
+from felicity.studies.acceptability.unigram_counts import CountSource
+from felicity.studies.definition import Job, Models, NamedModel, Planned
 
 # The readings of a family: the field of the policy, and its values.
 READINGS = {"masked": ("pll", ("original", "word_l2r")), "xlnet": ("order", ("left", "both"))}
-OpenModel = Callable[[str, Policy], Model]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """A model as one row of the table: `reading` is the value of the field that distinguishes its rows."""
+class Reading(NamedTuple):
+    """A model as one row of the table, and the policy it is read with if not the command's."""
 
     name: str
-    lm: Model
-    reading: str = ""
-
-    @property
-    def place(self) -> str:
-        """The name of its folder."""
-        return re.sub(r"[^\w.+-]+", "-", self.name).strip("-")
+    model: NamedModel
+    policy: Policy | None = None
 
 
-def open_readings(specs: Sequence[str], policy: Policy, open_one: OpenModel) -> Iterator[Reading]:
-    """The models one after another, in every reading.
+def plan(settings: AcceptabilitySettings, models: Models, folder: StudyFolder) -> Planned:
+    """The ratings, which are kept, and a run of every model in every reading.
 
-    Raises BadInput if two have the same name.
+    Raises BadInput for ratings that cannot be used, NotPossible if no measure is left.
     """
-    names: list[str] = []
-    for spec in specs:
-        lm = open_one(spec, policy)
-        plain = Path(lm.info.name).name or lm.info.name
-        names.append(plain)
-        refuse_namesakes(names)
-        field, values = READINGS.get(lm.info.family, ("", ()))
-        if not values or getattr(policy, field) != "auto":
-            yield Reading(name=plain, lm=lm)
-            continue
-        for value in values:
-            yield Reading(
-                name=f"{plain} {value}", lm=open_one(spec, policy.replace(**{field: value})), reading=value
-            )
+    for name in settings.measures:
+        MEASURES[name]
+    ratings = read_ratings(
+        settings.ratings, folder=settings.source, clean=settings.clean, scale=parse_scale(settings.scale)
+    )
+    if settings.sample is not None:
+        ratings = sample_sentences(ratings, settings.sample, seed=settings.seed)
+    counting = CountSource.parse(
+        settings.unigram, corpus=settings.corpus, folder=folder.path / "counts", unseen=settings.unseen
+    )
+    readings = [reading for model in models for reading in list_readings(model)]
+    return Planned(
+        jobs=_jobs(settings, readings, ratings, counting),
+        tables=ratings.tables,
+        facts={
+            "ratings": ratings.name,
+            "settings": list(ratings.settings),
+            "scale": list(ratings.scale),
+            "readings": [reading.name for reading in readings],
+        },
+        inputs=ratings.key,
+        notes=(*ratings.describe_stimuli(), *ratings.notes),
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class CountSource:
-    """Where unigram counts come from.
+def parse_scale(scale: str | tuple[float, float] | None) -> tuple[float, float] | None:
+    """The ends of a rating scale, as LOW:HIGH or as two numbers.
 
-    tables: files by the model they are for; the key "" is for every model whose tokens it has. corpus: a text
-    that is counted once per tokenizer, into `folder`. unseen: the share of tokens that a table may lack.
+    Raises BadInput.
+
+    >>> parse_scale("1:7"), parse_scale((1, 7))
+    ((1.0, 7.0), (1, 7))
     """
-
-    folder: Path
-    tables: dict[str, Path]
-    corpus: Path | None = None
-    unseen: float = 0.05
-
-    @classmethod
-    def parse(
-        cls, given: Sequence[str], *, corpus: Path | None, folder: Path, unseen: float
-    ) -> "CountSource":
-        """Tables as the command line gives them: FILE, or MODEL=FILE.
-
-        Raises BadInput for two tables without a model.
-        """
-        tables: dict[str, Path] = {}
-        for text in given:
-            model, equals, file = text.partition("=")
-            name, path = (model, file) if equals and not Path(text).exists() else ("", text)
-            if name in tables:
-                whose = f"for '{name}'" if name else "without a model; write MODEL=FILE"
-                raise BadInput(f"Two unigram tables are given {whose}.")
-            tables[name] = Path(path)
-        return cls(folder=folder, tables=tables, corpus=corpus, unseen=unseen)
-
-    def find(self, model: Reading, texts: Sequence[str]) -> tuple[Unigram | None, str, str]:
-        """The counts for a model, where they come from, and a sentence if there are none.
-
-        Raises NotPossible if the table given for this model was counted with another tokenizer.
-        """
-        named = next((self.tables[key] for key in (model.lm.spec, model.name) if key in self.tables), None)
-        if named is not None:
-            return read_unigram(named), str(named), ""
-        if "" in self.tables:
-            counts = read_unigram(self.tables[""])
-            share = self._lacks(counts, model, texts)
-            if share <= self.unseen:
-                return counts, str(self.tables[""]), ""
-            if self.corpus is None:
-                return (
-                    None,
-                    "",
-                    (
-                        f"{self.tables['']} lacks {share:.0%} of the tokens of {model.name}, so it was "
-                        "counted with "
-                        "another tokenizer; norm_lp and slor of this model are left out."
-                    ),
-                )
-        if self.corpus is not None:
-            return self._count(model, self.corpus), str(self.corpus), ""
-        return None, "", f"There are no unigram counts for {model.name}, so norm_lp and slor are left out."
-
-    def _lacks(self, counts: Unigram, model: Reading, texts: Sequence[str]) -> float:
-        """The share of the sentences' tokens, alone and after a space, that a table lacks."""
-        shares = []
-        for before in ("", " "):
-            found = count_tokens(open_tokenizer(model.lm.spec), iter([before + text for text in texts]))
-            unseen = sum(n for token, n in found.items() if not counts.counts.get(token))
-            shares.append(unseen / max(sum(found.values()), 1))
-        return max(shares)
-
-    @cached_property
-    def _corpus_file(self) -> WatchedFiles:
-        """The corpus, whose counts are kept by its digest."""
-        return WatchedFiles(partial(list, [self.corpus or Path()]), digest=hash_file)
-
-    @cached_property
-    def _corpus_digest(self) -> str:
-        """The digest of the corpus, taken once: reading a large corpus for every model takes minutes."""
-        return self._corpus_file.digest(self.corpus or Path())
-
-    def _count(self, model: Reading, corpus: Path) -> Unigram:
-        """Counts of the corpus in this model's tokens, kept in the folder with a digest.
-
-        They are counted again if the corpus or tokenizer is another one, or the table is damaged.
-        """
-        path = self.folder / f"{model.lm.info.tokenizer[:16]}-{self._corpus_digest[:16]}.tsv"
-        check = path.with_suffix(".sha256")
-        if not _is_intact(path, check):
-            try:
-                tokenizer = open_tokenizer(model.lm.spec)
-            except FelicityError as error:
-                raise NotPossible(
-                    f"The tokens of '{model.name}' cannot be counted here ({error}); count them elsewhere "
-                    f"and give the table with --unigram {model.name}=FILE, or omit --corpus."
-                ) from error
-            with self._corpus_file.reading():
-                counts = count_tokens(tokenizer, read_lines(corpus))
-            refuse_changed(model.lm.engine)
-            write_unigram(counts, path)
-            with replacing(check) as part:
-                part.write_text(f"{hash_file(path)}  {path.name}\n", encoding="ascii")
-        return read_unigram(path)
-
-
-def _is_intact(path: Path, check: Path) -> bool:
-    """Whether a file is there and has the digest that is kept beside it."""
+    if not isinstance(scale, str):
+        return scale
     try:
-        return check.read_text(encoding="ascii", errors="replace").split()[:1] == [hash_file(path)]
-    except OSError:
-        return False
+        low, high = map(float, scale.split(":"))
+    except ValueError as error:
+        raise BadInput(
+            f"--scale is '{scale}'; write the lowest and the highest rating, such as 1:7."
+        ) from error
+    return low, high
+
+
+def list_readings(model: NamedModel) -> list[Reading]:
+    """A model as it is, or in every reading of its family if its policy leaves that open."""
+    family = model.info.family if model.info else ""
+    if family not in READINGS or model.policy is None:
+        return [Reading(model.name, model)]
+    field, values = READINGS[family]
+    if getattr(model.policy, field) != "auto":
+        return [Reading(model.name, model)]
+    return [
+        Reading(f"{model.name} {value}", model, model.policy.replace(**{field: value})) for value in values
+    ]
+
+
+def _jobs(
+    settings: AcceptabilitySettings,
+    readings: Sequence[Reading],
+    ratings: RatedSentences,
+    counting: CountSource,
+) -> Iterator[Job]:
+    stimuli = build_stimuli(ratings)
+    data = Dataset(
+        name=ratings.name,
+        items=stimuli,
+        rule="rating",
+        method="rating",
+        rows=len(stimuli),
+        left_out=pl.DataFrame(schema=LEFT_OUT),
+    )
+    texts = ratings.sentences["text"].to_list()
+    wanted = settings.measures or tuple(name for name in MEASURES if MEASURES[name].usual)
+    for name, model, policy in readings:
+        lm = model.open(policy)
+        counts, origin, missing = counting.find(lm, name, texts)
+        planned = plan_run(
+            data,
+            stimuli,
+            lm,
+            measures=choose_measures(wanted, counts),
+            counts=counts,
+            unseen=settings.unseen,
+            seed=settings.seed,
+            options={
+                "study": "acceptability",
+                "unigram": origin or None,
+                "no_counts": missing if needs_unigram(wanted) else "",
+            },
+        )
+        yield Job(model=name, lm=lm, plan=planned)
 
 
 def build_stimuli(ratings: RatedSentences) -> pl.DataFrame:
@@ -186,9 +139,9 @@ def build_stimuli(ratings: RatedSentences) -> pl.DataFrame:
     parts = []
     for context in (NONE, *ratings.in_context):
         setting = context if context in ratings.settings else ratings.settings[0]
-        own = ratings.contexts.filter(setting=context).select("item", "context_text")
+        contexts = ratings.contexts.filter(setting=context).select("item", "context_text")
         parts.append(
-            ratings.sentences.join(own, on="item", how="left", maintain_order="left").with_columns(
+            ratings.sentences.join(contexts, on="item", how="left", maintain_order="left").with_columns(
                 pl.lit(context).alias("condition"), pl.Series("rating", ratings.mean(setting))
             )
         )
@@ -196,56 +149,13 @@ def build_stimuli(ratings: RatedSentences) -> pl.DataFrame:
     return stimuli.select("item", "suite", "phenomenon", "condition", "text", "context_text", "rating")
 
 
-def choose_measures(asked: Sequence[str], counts: Unigram | None) -> list[str]:
-    """The measures asked for, or all that are registered; without counts, those that need none."""
-    wanted = list(asked) or list(MEASURES)
-    needy = [] if counts else needs_unigram(wanted)
-    return [name for name in wanted if name not in needy]
-
-
-def score_reading(
-    model: Reading,
-    ratings: RatedSentences,
-    folder: Path,
-    *,
-    measures: Sequence[str],
-    counts: Unigram | None,
-    origin: str,
-    unseen: float,
-    seed: int,
-    progress: Progress | None = None,
-) -> pl.DataFrame:
-    """Rows of SCORES for one model; its run is kept in `folder`/models and resumes where it stopped.
+def choose_measures(wanted: Sequence[str], counts: Unigram | None) -> list[str]:
+    """These measures; without counts, those that need none.
 
     Raises NotPossible if no measure is left.
     """
-    chosen = choose_measures(measures, counts)
+    needy = [] if counts else needs_unigram(list(wanted))
+    chosen = [name for name in wanted if name not in needy]
     if not chosen:
-        raise NotPossible(f"'{measures[0]}' needs unigram counts; give them with --unigram or --corpus.")
-    stimuli = build_stimuli(ratings)
-    data = Dataset(
-        name=ratings.name,
-        items=stimuli,
-        rule="rating",
-        method="rating",
-        rows=len(stimuli),
-        left_out=pl.DataFrame(schema=LEFT_OUT),
-    )
-    plan = plan_run(
-        data,
-        stimuli,
-        model.lm,
-        measures=chosen,
-        counts=counts,
-        unseen=unseen,
-        seed=seed,
-        options={"study": "acceptability", "unigram": origin or None},
-    )
-    place = RunFolder(folder / "models" / model.place)
-    carry_out(model.lm, plan, place, progress=progress)
-    requests = place.read("requests").select("request", "item", context="condition")
-    scores = place.read("scores").filter(pl.col("measure").is_in(chosen))
-    found = scores.join(requests, on="request", maintain_order="left").with_columns(
-        pl.lit(model.name).alias("model")
-    )
-    return found.select(pl.col(name).cast(dtype) for name, dtype in SCORES.items())
+        raise NotPossible(f"'{wanted[0]}' needs unigram counts; give them with --unigram or --corpus.")
+    return chosen

@@ -10,15 +10,19 @@ from typing import Any
 from felicity.core.files import replacing
 from felicity.core.progress import Progress
 from felicity.run import command_line, installed, now
+from felicity.stimuli.extension import read_wordnet
 from felicity.stimuli.round_trip import (
     Route,
     Translator,
     balance_sources,
-    build_stimuli,
+    build_rating_stimuli,
     degrade_sentences,
     read_documents,
     read_originals,
 )
+
+# What translators call English, for which there is a list of words.
+ENGLISH = ("en", "eng", "English")
 
 
 def make_stimuli(
@@ -31,12 +35,14 @@ def make_stimuli(
     documents: int | None = None,
     balance: int | None = None,
     lower: bool = False,
+    keep_flawed: bool = False,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Write the table and, beside it, a record of how it was made, which is returned.
 
     documents: how many originals to draw from documents, with contexts. balance: sentences of each source.
+    keep_flawed: keep sentences with untranslated words or a space before the full stop.
 
     Raises BadInput if there are too few sentences.
     """
@@ -46,12 +52,22 @@ def make_stimuli(
             replace(one, text=one.text.lower(), real=one.real.lower(), unrelated=one.unrelated.lower())
             for one in found
         ]
-    degraded = degrade_sentences(found, routes, translator, home=home, lower=lower, progress=progress)
+    words = read_wordnet() if home in ENGLISH else None
+    degraded = degrade_sentences(
+        found,
+        routes,
+        translator,
+        home=home,
+        lower=lower,
+        knows=words.knows if words else None,
+        keep_flawed=keep_flawed,
+        progress=progress,
+    )
     chosen = None if balance is None else balance_sources(found, degraded, size=balance, home=home, seed=seed)
-    table = build_stimuli(found, degraded, home=home, chosen=chosen)
+    table = build_rating_stimuli(found, degraded, home=home, chosen=chosen)
     with replacing(output) as part:
         table.write_csv(part)
-    record = {
+    record: dict[str, Any] = {
         "translator": translator.name,
         "version": translator.version,
         "originals": str(source),
@@ -72,10 +88,13 @@ def make_stimuli(
                 "kept": len(degraded.texts[route.name]),
                 "unchanged": degraded.unchanged[route.name],
                 "empty": degraded.empty[route.name],
+                "flawed": len(degraded.flawed[route.name]),
             }
             for route in routes
         ],
     }
+    record["flaws"] = {route: flaws for route, flaws in degraded.flawed.items() if flaws}
+    record["words_checked"] = words is not None
     with replacing(output.with_suffix(".json")) as part:
         part.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return record

@@ -5,27 +5,29 @@ from typing import Any
 
 import polars as pl
 
-from felicity.report import Extra, Figure, count, decimal, signed
+from felicity.report import Figure, Section, count, decimal, signed
 from felicity.report.charts import Cell as Box
 from felicity.report.charts import Estimate, chart_estimates, chart_matrix
+from felicity.studies.acceptability.analysis import Results
 from felicity.studies.acceptability.correlations import CONTEXT, MEASURE, MODEL, PEOPLE
 from felicity.studies.acceptability.findings import name_measure
+from felicity.studies.acceptability.people_sections import show_p
 from felicity.studies.acceptability.ratings import label_setting
-from felicity.studies.acceptability.study import AcceptabilityStudy
 
 MOST_TESTS = 60
+BOUNDS = {"UB1": "UB1: one person", "UB2": "UB2: half of them"}
 KINDS = {MEASURE: "Measures", MODEL: "Models", CONTEXT: "Model contexts"}
 
 
-def show_table(study: AcceptabilityStudy) -> Extra:
+def show_table(results: Results) -> Section:
     """Every correlation in the layout of the paper, as a table and as a heat map."""
-    measures = study.correlations["measure"].unique(maintain_order=True).to_list()
+    measures = results["correlations"]["measure"].unique(maintain_order=True).to_list()
     cells = {
         (row["setting"], row["model"], row["context"], row["measure"]): row
-        for row in study.correlations.iter_rows(named=True)
+        for row in results["correlations"].iter_rows(named=True)
     }
     rows, boxes = [], []
-    for setting in study.ratings.settings:
+    for setting in results.ratings.settings:
         for model, context in dict.fromkeys((key[1], key[2]) for key in cells if key[0] == setting):
             own = [cells.get((setting, model, context, measure)) for measure in measures]
             rows.append((label_setting(setting), model, context, *map(_cell, own)))
@@ -38,7 +40,7 @@ def show_table(study: AcceptabilityStudy) -> Extra:
                 for cell in own
                 if cell
             ]
-        for bound in study.ceilings.filter(setting=setting).iter_rows(named=True):
+        for bound in results["ceilings"].filter(setting=setting).iter_rows(named=True):
             interval = f"{decimal(bound['r'], 3)} ({decimal(bound['low'])}–{decimal(bound['high'])})"
             rows.append(
                 (label_setting(setting), bound["bound"], "people", interval, *[""] * (len(measures) - 1))
@@ -46,7 +48,7 @@ def show_table(study: AcceptabilityStudy) -> Extra:
     figure = Figure(
         name="correlations",
         title="Correlation with ratings",
-        subtitle=f"{study.ratings.name}: ratings, model and model context by measure",
+        subtitle=f"{results.ratings.name}: ratings, model and model context by measure",
         label="Heat map of the correlations in the table below.",
         chart=partial(
             chart_matrix,
@@ -57,7 +59,7 @@ def show_table(study: AcceptabilityStudy) -> Extra:
             diverging=any(box.value < 0 for box in boxes),
         ),
     )
-    return Extra(
+    return Section(
         name="table",
         title="Scores against ratings",
         lede="Pearson's r of every model, context and measure with the mean ratings of every setting, in the "
@@ -82,51 +84,54 @@ def _cell(cell: dict[str, Any] | None) -> str:
     return f"{decimal(cell['r'], 3)}{marks} ({decimal(cell['low'])}–{decimal(cell['high'])})"
 
 
-def show_ceilings(study: AcceptabilityStudy) -> Extra:
-    """The best measure of every model beside the upper bounds."""
-    figures = []
-    for setting in study.ratings.settings:
-        best = (
-            study.correlations.filter(setting=setting, best_measure=True)
-            .unique(["model", "context"], keep="first", maintain_order=True)
-            .sort("r", descending=True)
+def draw_ceilings(results: Results, setting: str) -> Figure:
+    """The best measure of every model and context beside the upper bounds of a setting."""
+    best = (
+        results["correlations"]
+        .filter(setting=setting, best_measure=True)
+        .unique(["model", "context"], keep="first", maintain_order=True)
+        .sort("r", descending=True)
+    )
+    rows = [
+        Estimate(
+            f"{row['model']} · {row['context']} · {name_measure(row['measure'])}",
+            row["r"],
+            row["low"],
+            row["high"],
         )
-        rows = [
-            Estimate(
-                f"{row['model']} · {row['context']} · {name_measure(row['measure'])}",
-                row["r"],
-                row["low"],
-                row["high"],
-            )
-            for row in best.iter_rows(named=True)
-        ]
-        bounds = study.ceilings.filter(setting=setting)
-        levels = dict(zip(bounds["bound"], bounds["r"], strict=True))
-        figures.append(
-            Figure(
-                name=f"ceilings_{setting}",
-                title=f"Highest correlation of every model with {label_setting(setting)}",
-                subtitle=f"{study.ratings.name}, setting '{setting}'",
-                label=f"Correlations with {label_setting(setting)} beside UB1 and UB2; the table has the "
-                "numbers.",
-                chart=partial(chart_estimates, rows, axis="Pearson's r", levels=levels),
-            )
-        )
-    return Extra(
-        name="ceilings",
-        title="How close models come to people",
-        lede="The measure with the highest correlation of every model and context, with 95% intervals, "
-        "beside the upper bounds: what one person (UB1) and half of the people (UB2) reach.",
-        figures=tuple(figures),
+        for row in best.iter_rows(named=True)
+    ]
+    bounds = results["ceilings"].filter(setting=setting)
+    levels = {BOUNDS[bound]: r for bound, r in bounds.select("bound", "r").iter_rows()}
+    return Figure(
+        name=f"ceilings_{setting}",
+        title=f"Highest correlation of every model with {label_setting(setting)}",
+        subtitle=f"{results.ratings.name}, setting '{setting}'; model · context · measure",
+        label=f"Correlations with {label_setting(setting)} beside UB1 and UB2; the table has the numbers.",
+        chart=partial(chart_estimates, rows, axis="Pearson's r", levels=levels),
     )
 
 
-def show_tests(study: AcceptabilityStudy) -> Extra | None:
+def show_ceilings(results: Results) -> Section | None:
+    """The same for the other settings; None if there is one."""
+    others = results.ratings.settings[1:]
+    if not others:
+        return None
+    return Section(
+        name="ceilings",
+        title="How close models come to people in context",
+        lede="The measure with the highest correlation of every model and context, with 95% intervals, "
+        "beside the upper bounds: what one person (UB1) and half of the people (UB2) reach.",
+        figures=tuple(draw_ceilings(results, setting) for setting in others),
+    )
+
+
+def show_tests(results: Results) -> Section | None:
     """Whether one measure, model or context beats another; None if nothing could be tested."""
-    known = study.tests.filter(pl.col("p").is_not_null())
+    known = results["tests"].filter(pl.col("p").is_not_null())
     if known.is_empty():
         return None
-    first = study.ratings.settings[0]
+    first = results.ratings.settings[0]
     # A table for reading: models in the raters' own context; tests.csv has every comparison.
     own = pl.col("context").is_null() | (pl.col("context") == pl.col("setting"))
     shown = known.filter(own & ((pl.col("compares") != MEASURE) | (pl.col("setting") == first)))
@@ -144,13 +149,13 @@ def show_tests(study: AcceptabilityStudy) -> Extra | None:
                     decimal(row["r_first"], 3),
                     decimal(row["r_second"], 3),
                     signed(row["t"]),
-                    _p(row["p"]),
-                    _p(row["p_holm"]),
-                    _p(row["p_holm_within"]),
-                    _p(row["p_steiger"]),
+                    show_p(row["p"]),
+                    show_p(row["p_holm"]),
+                    show_p(row["p_holm_within"]),
+                    show_p(row["p_steiger"]),
                 )
             )
-    return Extra(
+    return Section(
         name="tests",
         title="Does one beat another?",
         lede="Williams' t of two dependent correlations with the same ratings, for cells that differ in one "
@@ -174,26 +179,20 @@ def show_tests(study: AcceptabilityStudy) -> Extra | None:
         names=4,
         notes=(
             f"The smallest adjusted p-values of each kind, in the context that raters saw; tests.csv has all "
-            f"{count(study.tests.height)} comparisons.",
+            f"{count(results['tests'].height)} comparisons.",
         ),
     )
 
 
-def _p(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return "<0.0001" if value < 0.0001 else decimal(value, 4)
-
-
-def show_effects(study: AcceptabilityStudy) -> Extra | None:
+def show_effects(results: Results) -> Section | None:
     """What a context does to ratings and to scores, side by side; None without ratings in no context."""
-    if study.effects.is_empty():
+    if results["effects"].is_empty():
         return None
-    best = study.correlations.filter(best_measure=True).filter(pl.col("context") == pl.col("setting"))
+    best = results["correlations"].filter(best_measure=True).filter(pl.col("context") == pl.col("setting"))
     chosen = {(row["model"], row["context"]): row["measure"] for row in best.iter_rows(named=True)}
     shown = [
         row
-        for row in study.effects.iter_rows(named=True)
+        for row in results["effects"].iter_rows(named=True)
         if row["who"] == PEOPLE or chosen.get((row["who"], row["context"])) == row["measure"]
     ]
     estimates = [
@@ -207,7 +206,7 @@ def show_effects(study: AcceptabilityStudy) -> Extra | None:
         label="Slopes with 95% intervals; the table has the numbers.",
         chart=partial(chart_estimates, estimates, axis="slope", levels={"slope 1": 1.0}),
     )
-    return Extra(
+    return Section(
         name="effects",
         title="What context does to people and to models",
         lede="Ratings and scores in the same terms: in standard deviations of the values without a context. "

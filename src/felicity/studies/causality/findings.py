@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from felicity.stats import format_p, is_detected
+from felicity.core.wording import format_p, is_detected
 from felicity.studies.causality.preference import BY_VERB
 from felicity.studies.causality.ratings import RatingFindings
 

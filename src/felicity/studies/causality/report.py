@@ -6,7 +6,7 @@ A flagged continuation is counted in the report, but its text is never shown.
 from pathlib import Path
 
 from felicity.core.schemas import SIMULATED_MARK, SIMULATED_NOTE
-from felicity.report import Extra, count, mark_figures, write_sections
+from felicity.report import Section, count, mark_figures, write_sections
 from felicity.run import read_policies
 from felicity.studies.causality.findings import Finding, check_preference, check_ratings
 from felicity.studies.causality.report_preference import report_preference
@@ -44,7 +44,7 @@ def report_causality(folder: Path, *, check: bool = True) -> Path:
     return write_causality_report(read_causality(folder, check=check), folder)
 
 
-def _findings(study: CausalityStudy) -> Extra:
+def _findings(study: CausalityStudy) -> Section:
     rows = []
     for one in study.models:
         table = study.tables["agreement"].filter(lm=one.name)
@@ -53,7 +53,7 @@ def _findings(study: CausalityStudy) -> Extra:
         rows += [_told("ratings", found) for found in check_ratings(study.ratings)]
     notes = [*study.record.get("notes", [])]
     notes += [note for one in study.models for note in one.fitted.notes]
-    return Extra(
+    return Section(
         name="findings",
         title="The paper's findings",
         lede="Whether each finding of Huynh et al. (2022) holds here, at the level .05.",

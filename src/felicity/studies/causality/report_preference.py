@@ -4,9 +4,9 @@ from functools import partial
 
 import polars as pl
 
-from felicity.report import MISSING, Extra, Figure, count, decimal, percent
-from felicity.report.charts import Cell, Point, Step, chart_bands, chart_lines, chart_matrix
-from felicity.stats import format_p
+from felicity.core.wording import format_p
+from felicity.report import MISSING, Figure, Section, count, decimal, percent
+from felicity.report.charts import Cell, Point, SeriesPoint, chart_bands, chart_lines, chart_matrix
 from felicity.studies.causality.preference import BIN_WIDTH
 from felicity.studies.causality.study import CausalityStudy
 
@@ -15,7 +15,7 @@ COUNTINGS = {"without bias 0": "our counting", "bias 0 wrong": "the authors' cou
 MANY_DIGITS = 5
 
 
-def report_preference(study: CausalityStudy) -> list[Extra]:
+def report_preference(study: CausalityStudy) -> list[Section]:
     """Agreement, the matrix of noun pairs, effects and mixed models."""
     return [*_agreement(study), _matrix(study), *_models(study)]
 
@@ -26,7 +26,7 @@ def name_bin(lower: int) -> str:
     return f"[{lower}, {lower + BIN_WIDTH}{close}"
 
 
-def _agreement(study: CausalityStudy) -> list[Extra]:
+def _agreement(study: CausalityStudy) -> list[Section]:
     """Figure 1 of the paper, one section per model, both countings in the table."""
     found = []
     for one in study.models:
@@ -77,7 +77,7 @@ def _agreement(study: CausalityStudy) -> list[Extra]:
             f"{gender}, {said}" for said in ("ours", "authors'") for gender in ("male", "female", "both")
         ]
         found.append(
-            Extra(
+            Section(
                 name=f"agreement_{one.name}",
                 title=f"Agreement with people's bias: {one.name}",
                 lede="Figure 1 of the paper: share of prompts after which the model expects the noun that "
@@ -91,7 +91,7 @@ def _agreement(study: CausalityStudy) -> list[Extra]:
     return found
 
 
-def _matrix(study: CausalityStudy) -> Extra:
+def _matrix(study: CausalityStudy) -> Section:
     """Mean preference by bias and noun pair."""
     figures = []
     for one in study.models:
@@ -123,10 +123,10 @@ def _matrix(study: CausalityStudy) -> Extra:
     lede = (
         "Mean subject preference in bits: surprisal of the pronoun for the object minus that for the subject."
     )
-    return Extra(name="preference_matrix", title="By noun pair", lede=lede, figures=tuple(figures))
+    return Section(name="preference_matrix", title="By noun pair", lede=lede, figures=tuple(figures))
 
 
-def _models(study: CausalityStudy) -> list[Extra]:
+def _models(study: CausalityStudy) -> list[Section]:
     curves = study.tables.get("curves")
     found = []
     if curves is not None and curves.height:
@@ -134,7 +134,7 @@ def _models(study: CausalityStudy) -> list[Extra]:
         for row in curves.iter_rows(named=True):
             shape = "quadratic" if row["quadratic"] else "linear"
             steps.append(
-                Step(
+                SeriesPoint(
                     f"{row['lm']}, {shape}",
                     GENDERS[row["subject_gender"]],
                     row["bias"],
@@ -152,14 +152,16 @@ def _models(study: CausalityStudy) -> list[Extra]:
             chart=chart,
         )
         lede = "Subject preference as the mixed models predict it, linear or quadratic in bias."
-        found.append(Extra(name="effects", title="Effects of bias and gender", lede=lede, figures=(figure,)))
+        found.append(
+            Section(name="effects", title="Effects of bias and gender", lede=lede, figures=(figure,))
+        )
     table = study.tables.get("mixed_models")
     if table is not None:
         found.append(tabulate_models("mixed_models", "Mixed models of preference", table, "lm"))
     return found
 
 
-def tabulate_models(name: str, title: str, table: pl.DataFrame, first: str) -> Extra:
+def tabulate_models(name: str, title: str, table: pl.DataFrame, first: str) -> Section:
     """The coefficients of mixed models, with formula and fit of each under the table."""
     rows, notes = [], []
     keys = [key for key in dict.fromkeys((first, "model")) if key in table.columns]
@@ -181,7 +183,7 @@ def tabulate_models(name: str, title: str, table: pl.DataFrame, first: str) -> E
         r2 = f"R² marginal {decimal(row['r2_marginal'], 3)}, conditional {decimal(row['r2_conditional'], 3)}"
         who = " · ".join(str(row[key]) for key in keys)
         notes.append(f"{who}: {row['formula']}; n {count(row['n'])}; {r2}.{said}")
-    return Extra(
+    return Section(
         name=name,
         title=title,
         lede="REML with Satterthwaite's degrees of freedom; ordinal models by Laplace's approximation.",

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from felicity.report import Extra, Figure, count, decimal, percent, signed
+from felicity.report import Figure, Section, count, decimal, percent, signed
 from felicity.report.charts import Point, chart_lines
 from felicity.studies.causality.preference import describe_models
 from felicity.studies.causality.ratings import POINTS, RatingFindings
@@ -19,7 +19,7 @@ FREQUENT = 10
 EXAMPLES = 2
 
 
-def report_continuations(study: CausalityStudy) -> list[Extra]:
+def report_continuations(study: CausalityStudy) -> list[Section]:
     """How varied continuations are, the most frequent ones, whom they refer to, and flags."""
     tables = study.tables
     if "diversity" not in tables:
@@ -43,7 +43,7 @@ def report_continuations(study: CausalityStudy) -> list[Extra]:
         )
         for row in tables["diversity"].iter_rows(named=True)
     ]
-    diversity = Extra(
+    diversity = Section(
         name="diversity",
         title="Continuations",
         lede="How varied the continuations are. Distinct-n is the share of different n-grams of words.",
@@ -55,7 +55,7 @@ def report_continuations(study: CausalityStudy) -> list[Extra]:
         for (_,), part in tables["frequent"].group_by("lm", maintain_order=True)
         for row in part.head(FREQUENT).iter_rows(named=True)
     ]
-    frequent = Extra(
+    frequent = Section(
         name="frequent",
         title="Most frequent continuations",
         lede="Continuations without a flag that occur most often, and after how many verbs.",
@@ -66,7 +66,7 @@ def report_continuations(study: CausalityStudy) -> list[Extra]:
     return [diversity, frequent, _references(study), _flags(study)]
 
 
-def _references(study: CausalityStudy) -> Extra:
+def _references(study: CausalityStudy) -> Section:
     table = study.tables["references"]
     bins = sorted(table["bias_bin"].unique().to_list())
     points = [
@@ -97,7 +97,7 @@ def _references(study: CausalityStudy) -> Extra:
         )
         for row in table.iter_rows(named=True)
     ]
-    return Extra(
+    return Section(
         name="references",
         title="Which noun a continuation refers to",
         lede="By the gender of the first pronoun, or the noun repeated; others are unknown.",
@@ -108,7 +108,7 @@ def _references(study: CausalityStudy) -> Extra:
     )
 
 
-def _flags(study: CausalityStudy) -> Extra:
+def _flags(study: CausalityStudy) -> Section:
     rows = []
     for one in study.models:
         if one.written is None:
@@ -118,7 +118,7 @@ def _flags(study: CausalityStudy) -> Extra:
         own = study.tables["flags"].filter(lm=one.name) if "flags" in study.tables else pl.DataFrame()
         for row in own.iter_rows(named=True):
             rows.append((one.name, row["reason"], count(row["n"]), percent(row["n"] / one.written.height)))
-    return Extra(
+    return Section(
         name="flags",
         title="Flagged continuations",
         lede="Continuations that a person must read before a rater sees them; they are not shown here.",
@@ -128,7 +128,7 @@ def _flags(study: CausalityStudy) -> Extra:
     )
 
 
-def report_ratings(found: RatingFindings) -> list[Extra]:
+def report_ratings(found: RatingFindings) -> list[Section]:
     """Ratings of continuations, mixed models of them, their correlations with the model, and examples."""
     summary = found.summary
     reliability = (
@@ -162,7 +162,7 @@ def report_ratings(found: RatingFindings) -> list[Extra]:
     if alpha is not None:
         notes.insert(1, f"Krippendorff's alpha (ordinal): {decimal(alpha, 3)}.")
     sections = [
-        Extra(
+        Section(
             name="ratings",
             title="Ratings of continuations",
             lede=f"{count(summary['ratings'])} ratings of {count(summary['items'])} continuations by "
@@ -181,7 +181,7 @@ def report_ratings(found: RatingFindings) -> list[Extra]:
     return sections
 
 
-def _correlations(found: RatingFindings) -> Extra:
+def _correlations(found: RatingFindings) -> Section:
     rows = [
         (
             row["measure"],
@@ -192,7 +192,7 @@ def _correlations(found: RatingFindings) -> Extra:
         )
         for row in found.correlations.iter_rows(named=True)
     ]
-    return Extra(
+    return Section(
         name="rating_correlations",
         title="Does the model know when it is wrong?",
         lede="Spearman correlation of the mean rating with what the model itself says of the same sentence.",
@@ -201,7 +201,7 @@ def _correlations(found: RatingFindings) -> Extra:
     )
 
 
-def _examples(found: RatingFindings) -> list[Extra]:
+def _examples(found: RatingFindings) -> list[Section]:
     """Continuations by bin of bias, the best and the worst rated, without flagged ones."""
     if not {"continuation", "flagged", "bias_bin"} <= set(found.items.columns):
         return []
@@ -214,7 +214,7 @@ def _examples(found: RatingFindings) -> list[Extra]:
                 text = f"{row['sentence']} {row['continuation']}."
                 rows.append((name_bin(int(lower)), which, text, decimal(row["mean"], 2)))
     return [
-        Extra(
+        Section(
             name="examples",
             title="Examples",
             lede=f"The {EXAMPLES} best and the {EXAMPLES} worst rated continuations of every bin of bias.",

@@ -16,8 +16,8 @@ import polars as pl
 
 from felicity.core.errors import BadInput, FelicityError
 from felicity.core.files import disk_errors, replacing
-from felicity.humans import STUDY_FILE, Study, read_study
-from felicity.stimuli.extension import FORMS, Extension, Task
+from felicity.humans import STUDY_FILE, RatingStudy, read_rating_study
+from felicity.stimuli.extension import FORMS, Extension, ExtensionTask
 
 REVIEW_FOLDER = "review"
 FACTORS = ("verb", "noun_pair", "bias", "log_frequency", "bias_bin")
@@ -167,7 +167,7 @@ def check_balance(sample: Sample) -> dict[str, Any]:
 
 def write_study_folder(
     sample: Sample, folder: Path, *, model: str = "", seed: int = 0, raters: int = 3
-) -> Study:
+) -> RatingStudy:
     """A folder for `felicity rate`: study.toml with all pages, stimuli.csv, and a review queue.
 
     Gives the study, read back and checked. Raises FelicityError if the folder already has a study.
@@ -190,14 +190,14 @@ def write_study_folder(
     text = files("felicity.studies.causality").joinpath("rating_study.toml").read_text("utf-8")
     with replacing(folder / STUDY_FILE) as part:
         part.write_text(Template(text).substitute(seed=seed, raters=raters), encoding="utf-8")
-    return read_study(folder)
+    return read_rating_study(folder)
 
 
 def write_review(rows: pl.DataFrame, folder: Path, *, model: str = "", seed: int = 0) -> None:
     """A queue for `felicity stimuli review`: each flagged sentence as written, and with the proposed trim."""
     extension = Extension(folder)
     extension.begin(
-        Task(
+        ExtensionTask(
             dataset="implicit_causality",
             form="continuation",
             instruction=FORMS["continuation"].instruction,

@@ -8,10 +8,9 @@ from typing import Any
 import polars as pl
 
 from felicity.core.errors import BadInput, FelicityError, NotPossible
+from felicity.core.wording import NO_DIFFERENCE, is_detected
 from felicity.stats import (
-    NO_DIFFERENCE,
     fit_glmm,
-    is_detected,
     mcnemar_p,
     pair_answers,
     permute_pairs,
@@ -20,7 +19,7 @@ from felicity.stats import (
     wilson_interval,
 )
 from felicity.stats.mixed import FittedModel
-from felicity.studies.cloze.analysis import MAIN, Answers, Sets, judge_answers
+from felicity.studies.cloze.answers import MAIN, Answers, Sets, judge_answers
 
 # Scale of the prior on the SDs of random effects, in log-odds, where a fit without it is degenerate.
 PENALTY = 2.0

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.formulas import ALL_REGIONS, list_regions, parse_formula
+from felicity.core.formulas import ALL_REGIONS, list_regions, parse_prediction
 from felicity.core.schemas import check_schema, conform
 from felicity.core.sweep import FROM_KINDS, UNPERTURBED
 from felicity.design import bag_f1, count_words, measure_similarity
@@ -63,7 +63,7 @@ def list_critical(items: pl.DataFrame) -> pl.DataFrame:
     places = [
         (suite, place.condition, place.region)
         for suite, formula in suites.iter_rows()
-        for place in list_regions(parse_formula(formula))
+        for place in list_regions(parse_prediction(formula))
     ]
     return pl.DataFrame(places, schema=CRITICAL, orient="row").unique(maintain_order=True)
 

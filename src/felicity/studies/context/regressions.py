@@ -7,7 +7,8 @@ import polars as pl
 from felicity.core.errors import FelicityError
 from felicity.core.schemas import conform
 from felicity.core.sweep import KINDS, UNPERTURBED
-from felicity.stats import compare_conclusions, format_p
+from felicity.core.wording import format_p
+from felicity.stats import compare_conclusions
 from felicity.stats.mixed import DEGENERATE, FittedModel, fit_glmm
 from felicity.studies.context.curves import check_judgements, share_contexts
 from felicity.studies.context.tables import TERMS

@@ -15,8 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from felicity.core.errors import BadInput, FelicityError, UnknownName
-from felicity.run import Model
-from felicity.studies.explore import (
+from felicity.explore import (
     Collection,
     average_regions,
     compare_margins,
@@ -35,7 +34,8 @@ from felicity.studies.explore import (
     tabulate_selection,
     tabulate_suites,
 )
-from felicity.web.server import find_port, serve
+from felicity.run import Model
+from felicity.web.server import find_port, serve_app
 from felicity.web.site import Guard, RateLimit, html, make_site, make_templates, same_token
 
 HEADER = "x-felicity-key"
@@ -78,7 +78,7 @@ def serve_explore(
     key = secrets.token_urlsafe(16)
     chosen = port or find_port()
     site = create_explore_site(collections, models, key=key)
-    serve(
+    serve_app(
         lambda: site,
         host="127.0.0.1",
         port=chosen,
@@ -112,9 +112,9 @@ class _ExplorerState:
         Raises HTTPException.
         """
         origin = request.headers.get("origin")
-        own = f"{request.url.scheme}://{request.headers.get('host', '')}"
+        this_site = f"{request.url.scheme}://{request.headers.get('host', '')}"
         crossed = request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
-        if crossed or (origin is not None and origin != own):
+        if crossed or (origin is not None and origin != this_site):
             raise HTTPException(403)
         if not same_token(request.headers.get(HEADER, ""), self.key):
             raise HTTPException(403)
@@ -149,8 +149,8 @@ def _add_page(site: FastAPI, state: _ExplorerState) -> None:
     @site.get("/api/about")
     def about(request: Request) -> Response:
         state.admit(request)
-        told = [describe_collection(collection) for collection in state.collections.values()]
-        return _answer({"collections": told, "live": list(state.models)})
+        descriptions = [describe_collection(collection) for collection in state.collections.values()]
+        return _answer({"collections": descriptions, "live": list(state.models)})
 
 
 def _add_views(site: FastAPI, state: _ExplorerState) -> None:
@@ -160,8 +160,8 @@ def _add_views(site: FastAPI, state: _ExplorerState) -> None:
         number = _whole(given, "page", 1)
         selection = parse_selection(collection, given)
         page = read_page(collection, selection, offset=PAGE_SIZE * (max(number, 1) - 1), size=PAGE_SIZE)
-        told = {"rows": page.rows, "total": page.total, "all": page.all, "facets": page.facets}
-        return _answer(told | {"size": PAGE_SIZE})
+        answer = {"rows": page.rows, "total": page.total, "all": page.all, "facets": page.facets}
+        return _answer(answer | {"size": PAGE_SIZE})
 
     @site.get("/api/item")
     def item(request: Request) -> Response:
@@ -185,10 +185,10 @@ def _add_views(site: FastAPI, state: _ExplorerState) -> None:
     @site.get("/api/regions")
     def regions(request: Request) -> Response:
         collection, given = state.read(request)
-        known = describe_collection(collection)["suites"]
-        suite = given.get("region_suite", known[:1] or [""])[0]
-        if suite not in known:
-            raise UnknownName("suite", suite, known)
+        suites = describe_collection(collection)["suites"]
+        suite = given.get("region_suite", suites[:1] or [""])[0]
+        if suite not in suites:
+            raise UnknownName("suite", suite, suites)
         return _answer(average_regions(collection, suite))
 
     @site.get("/api/contexts")
@@ -253,8 +253,8 @@ def _add_live(site: FastAPI, state: _ExplorerState) -> None:
         kept = asked.get("pairs")
         if not isinstance(kept, list) or not all(isinstance(pair, dict) for pair in kept):
             raise BadInput("'pairs' should be a list of pairs.")
-        told = [{name: _text(pair, name) for name in ("good", "bad", "context")} for pair in kept]
-        return Response(tabulate_pairs(told).write_csv(), media_type="text/csv")
+        texts = [{name: _text(pair, name) for name in ("good", "bad", "context")} for pair in kept]
+        return Response(tabulate_pairs(texts).write_csv(), media_type="text/csv")
 
 
 def _need_models(state: _ExplorerState) -> None:

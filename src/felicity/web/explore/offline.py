@@ -11,7 +11,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from felicity.core.files import replacing
-from felicity.studies.explore import Collection, gather_everything, plain
+from felicity.explore import Collection, gather_everything, plain
 from felicity.web.site import make_templates
 
 # In the order in which each needs the ones before it.

@@ -43,18 +43,18 @@ class AddressLimit:
         where, who = self._hash(find_network(address)), self._hash(session)
         with self._lock:
             now = self.clock()
-            own = np.flatnonzero(self._addresses == where)
-            own = own[self._until[own] > now]
-            if who in self._sessions[own]:
+            slots = np.flatnonzero(self._addresses == where)
+            slots = slots[self._until[slots] > now]
+            if who in self._sessions[slots]:
                 return True
-            if len(own) >= self.most:
+            if len(slots) >= self.most:
                 return False
             if take:
                 # Two processes at the same moment may overwrite each other's entry, which then counts once.
-                place = int(self._next[0])
-                self._next[0] = (place + 1) % ENTRIES
-                self._addresses[place], self._sessions[place] = where, who
-                self._until[place] = now + WINDOW_SECONDS
+                slot = int(self._next[0])
+                self._next[0] = (slot + 1) % ENTRIES
+                self._addresses[slot], self._sessions[slot] = where, who
+                self._until[slot] = now + WINDOW_SECONDS
             return True
 
     def renew(self, session: str) -> None:

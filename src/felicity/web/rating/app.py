@@ -22,7 +22,7 @@ from felicity.humans import (
     ExpectedIds,
     Keys,
     PlatformIds,
-    Refused,
+    RaterRefused,
     StorageFailed,
     Store,
     Unanswered,
@@ -146,11 +146,11 @@ class _Shared:
     def rater(self, request: Request) -> tuple[Session, str]:
         """The session and rater of a request.
 
-        Raises Refused if there is none.
+        Raises RaterRefused if there is none.
         """
         session = self.signer.read(request)
         if session is None or session.rater is None:
-            raise Refused("unknown")
+            raise RaterRefused("unknown")
         return session, session.rater
 
 
@@ -171,8 +171,8 @@ def _add_arrival(site: FastAPI, shared: _Shared) -> None:
         if session.rater is not None and not shared.store.knows(session.rater):
             session = start_session(None, key_hash=session.key_hash, test=session.test)
         if session.rater is None and session.key_hash:
-            known = shared.store.find_rater(session.key_hash)
-            session = with_rater(session, known) if known else session
+            earlier = shared.store.find_rater(session.key_hash)
+            session = with_rater(session, earlier) if earlier else session
         if session.rater is not None:
             return _go_as(session, "/study", shared)
         if not session.test and session.key_hash is None and shared.store.study.platform.required:
@@ -236,24 +236,26 @@ def _add_study(site: FastAPI, shared: _Shared) -> None:
     @site.get("/study")
     def show(request: Request, step: int | None = None) -> Response:
         session, rater = shared.rater(request)
-        place = store.place(rater)
-        if place.step is None or place.rater_state == "finished":
-            more = place.rater_state == "active" and place.lists_done < store.study.design.lists_per_rater
-            if place.rater_state == "active" and not (more and store.can_continue(rater)):
+        position = store.find_position(rater)
+        if position.step is None or position.rater_state == "finished":
+            more = (
+                position.rater_state == "active" and position.lists_done < store.study.design.lists_per_rater
+            )
+            if position.rater_state == "active" and not (more and store.can_continue(rater)):
                 store.complete(rater)
-                place = store.place(rater)
-            return pages.done(session, place)
-        if place.state != "live" or place.lease <= store.clock():
+                position = store.find_position(rater)
+            return pages.done(session, position)
+        if position.state != "live" or position.lease <= store.clock():
             try:
                 store.check_lease(rater)
-            except Refused as lost:
+            except RaterRefused as lost:
                 return _settle(shared, rater, lost)
         # Nobody who merely knows a platform id sees or changes what its rater has answered.
         may_go_back = store.study.back and owns_rater(session, rater)
-        earlier = step is not None and may_go_back and 0 <= step < place.position
-        if earlier and step is not None and place.steps[step].kind == "trial":
-            return pages.step(session, place, step, stored=store.stored(place.slot, step))
-        return pages.step(session, place, place.position)
+        earlier = step is not None and may_go_back and 0 <= step < position.position
+        if earlier and step is not None and position.steps[step].kind == "trial":
+            return pages.step(session, position, step, stored=store.stored(position.slot, step))
+        return pages.step(session, position, position.position)
 
     @site.post("/answer")
     def answer(request: Request, form: FormFields) -> Response:
@@ -267,20 +269,20 @@ def _add_study(site: FastAPI, shared: _Shared) -> None:
         try:
             given = read_step(store.study, steps[token.step], form)
         except Unanswered as missing:
-            place = store.place(rater)
-            if (token.slot, token.step) != (place.slot, place.position):
+            position = store.find_position(rater)
+            if (token.slot, token.step) != (position.slot, position.position):
                 return _go("/study")
-            return pages.step(session, place, token.step, error=missing.message, form=form)
+            return pages.step(session, position, token.step, error=missing.message, form=form)
         shared.note_presence(session)
-        own = owns_rater(session, rater)
+        owner = owns_rater(session, rater)
         try:
             outcome = store.record(
-                rater, token.slot, token.step, token.key, given, shown=token.shown, revise=own
+                rater, token.slot, token.step, token.key, given, shown=token.shown, revise=owner
             )
-        except Refused as lost:
+        except RaterRefused as lost:
             return _settle(shared, rater, lost)
         if outcome == "try_again":
-            return pages.step(session, store.place(rater), token.step, error="quiz_wrong")
+            return pages.step(session, store.find_position(rater), token.step, error="quiz_wrong")
         return _go("/study")
 
     @site.post("/alive")
@@ -293,10 +295,10 @@ def _add_study(site: FastAPI, shared: _Shared) -> None:
         return Response(status_code=204)
 
 
-def _settle(shared: _Shared, rater: str, lost: Refused) -> Response:
+def _settle(shared: _Shared, rater: str, lost: RaterRefused) -> Response:
     """Show the completion code to a rater who has lost a list but finished one before.
 
-    Raises Refused for everybody else.
+    Raises RaterRefused for everybody else.
     """
     if lost.reason == "expired" and shared.store.settle(rater):
         return _go("/study")
@@ -327,7 +329,7 @@ def _add_leaving(site: FastAPI, shared: _Shared) -> None:
     @site.get("/withdraw")
     def ask(request: Request) -> Response:
         session, rater = shared.rater(request)
-        store.place(rater)
+        store.find_position(rater)
         if not owns_rater(session, rater):
             return pages.message("withdraw", "withdraw_elsewhere", 403)
         return pages.withdraw(session)
@@ -362,7 +364,7 @@ def _add_errors(site: FastAPI, shared: _Shared) -> None:
         names = {403: ("forbidden", "forbidden_text"), 404: ("not_found", ""), 405: ("not_found", "")}
         return pages.message(*names.get(status, ("error", "")), status)
 
-    site.add_exception_handler(Refused, refused)
+    site.add_exception_handler(RaterRefused, refused)
     site.add_exception_handler(StorageFailed, not_stored)
     site.add_exception_handler(FelicityError, not_stored)
     site.add_exception_handler(HTTPException, failed)

@@ -7,7 +7,16 @@ from typing import Any
 import jinja2
 from starlette.responses import Response
 
-from felicity.humans import BLANK, PREFER_NOT, RaterPosition, Stimulus, Study, Trial, count_trials, maze_sides
+from felicity.humans import (
+    BLANK,
+    PREFER_NOT,
+    RaterPosition,
+    RatingStudy,
+    Stimulus,
+    Trial,
+    count_trials,
+    maze_sides,
+)
 from felicity.web.markdown import render_markdown
 from felicity.web.rating.session import Session, Signer
 from felicity.web.site import html
@@ -18,7 +27,7 @@ TITLES = {"instructions": "instructions", "practice": "practice", "quiz": "quiz"
 class Pages:
     """Every page of one study."""
 
-    def __init__(self, study: Study, templates: jinja2.Environment, signer: Signer) -> None:
+    def __init__(self, study: RatingStudy, templates: jinja2.Environment, signer: Signer) -> None:
         self.study = study
         self.templates = templates
         self.signer = signer
@@ -71,7 +80,7 @@ class Pages:
     def step(
         self,
         session: Session,
-        place: RaterPosition,
+        position: RaterPosition,
         number: int,
         *,
         error: str = "",
@@ -79,10 +88,10 @@ class Pages:
         stored: str | None = None,
     ) -> Response:
         """The page of one step: a trial, a question, or a page of text."""
-        step = place.steps[number]
-        total = count_trials(place.steps)
+        step = position.steps[number]
+        total = count_trials(position.steps)
         content: dict[str, Any] = {
-            "token": self.signer.make_form(session, place.slot, number),
+            "token": self.signer.make_form(session, position.slot, number),
             "error": self.study.interface[error] if error else "",
             "test": session.test,
             "can_withdraw": True,
@@ -90,7 +99,7 @@ class Pages:
             "step": step,
             "stored": stored,
             "progress": (max(step.number - 1, 0), total),
-            "back": self._previous(place, number),
+            "back": self._previous(position, number),
             "prefer_not": PREFER_NOT,
         }
         if step.trial is not None:
@@ -101,8 +110,8 @@ class Pages:
             content |= self._task(stimulus, step.trial)
             return self.render(self.study.task.kind, 422 if error else 200, **content)
         page = getattr(self.study, step.kind)
-        own = getattr(page, "title", "")
-        content |= {"title": own or self.study.interface[TITLES[step.kind]], "page": page}
+        title = getattr(page, "title", "")
+        content |= {"title": title or self.study.interface[TITLES[step.kind]], "page": page}
         template = step.kind if step.kind in ("quiz", "demographics") else "text"
         return self.render(template, 422 if error else 200, **content)
 
@@ -111,9 +120,9 @@ class Pages:
             return self.study.interface["practice"]
         return self.study.interface["progress"].format(done=number, total=total)
 
-    def _previous(self, place: RaterPosition, number: int) -> int | None:
+    def _previous(self, position: RaterPosition, number: int) -> int | None:
         """The step that Back leads to: the trial before, if the study allows it."""
-        if not self.study.back or number == 0 or place.steps[number - 1].kind != "trial":
+        if not self.study.back or number == 0 or position.steps[number - 1].kind != "trial":
             return None
         return number - 1
 
@@ -141,17 +150,17 @@ class Pages:
             }
         return {}
 
-    def done(self, session: Session, place: RaterPosition) -> Response:
+    def done(self, session: Session, position: RaterPosition) -> Response:
         """The end of a list: another one, or the completion code."""
-        token = self.signer.make_form(session, place.slot, len(place.steps))
-        if place.rater_state == "active":
+        token = self.signer.make_form(session, position.slot, len(position.steps))
+        if position.rater_state == "active":
             return self.render(
                 "more", title=self.study.interface["more"], token=token, test=session.test, can_withdraw=True
             )
         return self.render(
             "done",
             title=self.study.interface["thanks"],
-            code=place.code,
+            code=position.code,
             url=self.study.platform.completion_url,
             test=session.test,
             can_withdraw=True,

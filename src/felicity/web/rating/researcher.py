@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from felicity.core.files import escape_formulas
-from felicity.humans import Store, describe_progress, export_tables
+from felicity.humans import Store, build_rating_tables, describe_progress
 from felicity.web.rating.pages import Pages
 from felicity.web.rating.session import Signer
 from felicity.web.site import FormFields, html, make_templates, same_token
@@ -80,7 +80,7 @@ def add_researcher_pages(
         check(request)
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, frame in export_tables(store).items():
+            for name, frame in build_rating_tables(store).items():
                 archive.writestr(f"{name}.csv", escape_formulas(frame).write_csv())
         name = 'attachment; filename="ratings.zip"'
         return Response(

@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 import time
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 from typing import Any
 
 from itsdangerous import BadSignature, URLSafeSerializer
@@ -49,8 +49,8 @@ class Signer:
         self.secure = secure
         # A __Host- cookie cannot be set or read by a neighbouring domain. Ports share cookies, so the name
         # distinguishes the studies on one machine.
-        own = hashlib.sha256(key).hexdigest()[:8]
-        self.cookie = f"__Host-felicity-{own}" if secure else f"felicity-{own}"
+        fingerprint = hashlib.sha256(key).hexdigest()[:8]
+        self.cookie = f"__Host-felicity-{fingerprint}" if secure else f"felicity-{fingerprint}"
         self._sessions = URLSafeSerializer(key.hex(), salt="session")
         self._forms = URLSafeSerializer(key.hex(), salt="form")
         self._researcher = URLSafeSerializer(key.hex(), salt="researcher")
@@ -58,8 +58,7 @@ class Signer:
     def read(self, request: Request) -> Session | None:
         """The session of a request, or None if it has none of this site's cookies."""
         values = _load(self._sessions, request.cookies.get(self.cookie, ""))
-        # Those of earlier versions have four.
-        if not isinstance(values, list) or len(values) not in (4, 6):
+        if not isinstance(values, list) or len(values) != len(fields(Session)):
             return None
         return Session(*values)
 

@@ -5,15 +5,15 @@ from functools import partial
 import polars as pl
 
 from felicity.core.sweep import BASELINE, KINDS, UNPERTURBED
-from felicity.report import Extra, Figure, count, decimal, percent, signed, spaced
-from felicity.report.charts import LINE_STYLES, Step, chart_bands
+from felicity.report import Figure, Section, count, decimal, percent, signed, spaced
+from felicity.report.charts import LINE_STYLES, SeriesPoint, chart_bands
 from felicity.studies.context.report.contents import ContextPage, file_names, sort_kinds
 from felicity.studies.context.report.figures import draw_growth, draw_margins, split_models, times_100
 
 MOST_FIGURES = 60
 
 
-def build_change(study: ContextPage) -> Extra | None:
+def build_change(study: ContextPage) -> Section | None:
     """Accuracy with a context minus accuracy without: a figure per model, the longest contexts as a table."""
     score = study.headline
     rows = sort_kinds(study.contexts("overall"))
@@ -23,7 +23,7 @@ def build_change(study: ContextPage) -> Extra | None:
     ]
     if not figures:
         return None
-    return Extra(
+    return Section(
         name="change",
         title=f"Change of {score.noun} with context",
         lede=f"{score.name} in a context minus {score.noun} of the same items without one, in percentage "
@@ -45,7 +45,7 @@ def build_change(study: ContextPage) -> Extra | None:
     )
 
 
-def build_phenomena(study: ContextPage) -> Extra | None:
+def build_phenomena(study: ContextPage) -> Section | None:
     """The same for every phenomenon, as panels of one figure per model."""
     score = study.headline
     rows = sort_kinds(study.contexts("phenomenon"))
@@ -61,7 +61,7 @@ def build_phenomena(study: ContextPage) -> Extra | None:
         )
         for model, file, part in split_models(study, rows)
     ]
-    return Extra(
+    return Section(
         name="phenomena",
         title="By phenomenon",
         lede="The same for every phenomenon, on the same scales.",
@@ -69,7 +69,7 @@ def build_phenomena(study: ContextPage) -> Extra | None:
     )
 
 
-def build_models(study: ContextPage) -> Extra | None:
+def build_models(study: ContextPage) -> Section | None:
     """Models side by side: one panel per model, and one panel per kind of context."""
     score = study.headline
     rows = sort_kinds(study.contexts("overall"))
@@ -90,7 +90,7 @@ def build_models(study: ContextPage) -> Extra | None:
                 series="model",
             )
         )
-    return Extra(
+    return Section(
         name="models",
         title="By model",
         lede="The models side by side: one panel per model, then one panel per kind of context.",
@@ -98,7 +98,7 @@ def build_models(study: ContextPage) -> Extra | None:
     )
 
 
-def build_ratio(study: ContextPage) -> Extra | None:
+def build_ratio(study: ContextPage) -> Section | None:
     """Accuracy relative to the baseline, one panel per model."""
     score = study.headline
     rows = sort_kinds(study.contexts("overall")).drop_nulls("ratio")
@@ -114,7 +114,7 @@ def build_ratio(study: ContextPage) -> Extra | None:
         value=("ratio", None, None),
         y_title="relative change (%)",
     )
-    return Extra(
+    return Section(
         name="ratio",
         title="Relative to the baseline",
         lede=f"{score.name} in a context divided by {score.noun} without, minus one, in percent: "
@@ -123,7 +123,7 @@ def build_ratio(study: ContextPage) -> Extra | None:
     )
 
 
-def build_margins(study: ContextPage) -> Extra | None:
+def build_margins(study: ContextPage) -> Section | None:
     """The difference in perplexity between the acceptable and the unacceptable sentence, by length."""
     rows = sort_kinds(study.contexts("overall")).drop_nulls("ppl_margin")
     starts = study.baselines("overall").drop_nulls("ppl_margin")
@@ -139,7 +139,7 @@ def build_margins(study: ContextPage) -> Extra | None:
     ]
     if not figures:
         return None
-    return Extra(
+    return Section(
         name="margins",
         title="Margins by length",
         lede=f"Perplexity of the {study.side('acceptable')} sentence minus that of the "
@@ -212,7 +212,7 @@ def _context(study: ContextPage, kind: str, source: str | None, perturbation: st
     return study.name_kind(kind, source) + ("" if plain else f", {spaced(perturbation)}")
 
 
-def build_perturbations(study: ContextPage) -> Extra | None:
+def build_perturbations(study: ContextPage) -> Section | None:
     """One panel per kind of context, one line per perturbation; the longest contexts as a table."""
     score = study.headline
     chosen = (pl.col("level") == "overall") & pl.col("kind").is_in(list(KINDS))
@@ -235,7 +235,7 @@ def build_perturbations(study: ContextPage) -> Extra | None:
         )
         for model, file, part in split_models(study, several)
     ]
-    return Extra(
+    return Section(
         name="perturbations",
         title="Perturbed contexts",
         lede="The perturbed sentences of the context, their structure kept, compared with the same "
@@ -272,7 +272,7 @@ def _longest(study: ContextPage, rows: pl.DataFrame) -> list[tuple[str, ...]]:
     ]
 
 
-def build_regions(study: ContextPage) -> Extra | None:
+def build_regions(study: ContextPage) -> Section | None:
     """One figure per suite and model, one panel per kind of context and region, one line per condition."""
     regions = sort_kinds(study.table("regions")).drop_nulls("surprisal_bits")
     if regions.is_empty():
@@ -289,7 +289,7 @@ def build_regions(study: ContextPage) -> Extra | None:
         title = f"Critical regions of {spaced(str(suite))}: {model}"
         figures.append(_figure(study, name, title, part))
     left = len(parts) - len(figures)
-    return Extra(
+    return Section(
         name="regions",
         title="Surprisal of the critical regions",
         lede="The mean surprisal, in bits, of the regions that a suite's predictions mention, by length and "
@@ -310,7 +310,7 @@ def _figure(study: ContextPage, name: str, title: str, rows: pl.DataFrame) -> Fi
             panel = study.name_kind(kind) if kind != "none" else "no context"
             where = f"{panel} · {spaced(row['name'])}" if several else panel
             steps.append(
-                Step(
+                SeriesPoint(
                     where,
                     spaced(row["condition"]),
                     row["length"],

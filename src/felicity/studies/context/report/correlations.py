@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from felicity.core.contrasts import ACCURACY, Headline
-from felicity.report import MISSING, Extra, Figure, count, decimal, spaced
+from felicity.report import MISSING, Figure, Section, count, decimal, spaced
 from felicity.report.charts import Dot, chart_scatter
 from felicity.studies.context.report.contents import (
     ContextPage,
@@ -25,7 +25,7 @@ WITHOUT_DOTS = (
 )
 
 
-def build_regression(study: ContextPage) -> Extra | None:
+def build_regression(study: ContextPage) -> Section | None:
     """Length, matched and acceptable with all their interactions."""
     return _regression_section(
         study,
@@ -44,7 +44,7 @@ def build_regression(study: ContextPage) -> Extra | None:
     )
 
 
-def build_unrelated(study: ContextPage) -> Extra | None:
+def build_unrelated(study: ContextPage) -> Section | None:
     """Whether the length of unrelated text has an effect."""
     return _regression_section(
         study,
@@ -81,7 +81,7 @@ def write_term(term: str) -> str:
 
 def _regression_section(
     study: ContextPage, analysis: str, *, name: str, title: str, lede: str
-) -> Extra | None:
+) -> Section | None:
     """The terms of an analysis; its name may be followed by the contexts in brackets."""
     here = (pl.col("analysis") == analysis) | pl.col("analysis").str.starts_with(f"{analysis} (")
     terms = study.table("terms").filter(here)
@@ -93,7 +93,7 @@ def _regression_section(
         for row in terms.iter_rows(named=True)
         if row["term"] is not None
     ]
-    return Extra(
+    return Section(
         name=name,
         title=title,
         lede=lede,
@@ -172,7 +172,7 @@ LINKS: dict[str, Link] = {
 }
 
 
-def build_links(study: ContextPage) -> list[Extra]:
+def build_links(study: ContextPage) -> list[Section]:
     """One section per link: a figure per model with one panel per kind, and all coefficients as a table."""
     links = study.table("links")
     names = [
@@ -195,7 +195,7 @@ def find_link(name: str, headline: Headline = ACCURACY) -> Link:
     )
 
 
-def _section(study: ContextPage, name: str, file: str) -> Extra:
+def _section(study: ContextPage, name: str, file: str) -> Section:
     links = sort_kinds(study.table("links").filter(pl.col("link") == name))
     points = sort_kinds(study.table("points").filter(pl.col("link") == name)).drop_nulls(["x", "y"])
     notes = (
@@ -209,7 +209,7 @@ def _section(study: ContextPage, name: str, file: str) -> Extra:
             for model, own, part in split_models(study, points)
         )
     )
-    return Extra(
+    return Section(
         name=file,
         title=find_link(name).title,
         lede=find_link(name, study.headline).lede,

@@ -6,7 +6,7 @@ from functools import partial
 import polars as pl
 
 from felicity.report import Figure, spaced
-from felicity.report.charts import LineStyle, Step, chart_bands
+from felicity.report.charts import LineStyle, SeriesPoint, chart_bands
 from felicity.studies.context.report.contents import ContextPage, file_names
 
 
@@ -25,11 +25,11 @@ def draw_growth(
     """A figure of curves that all start at zero, without context."""
     middle, low, high = value
     kept = rows.drop_nulls(middle)
-    steps: list[Step] = []
+    steps: list[SeriesPoint] = []
     for row in kept.iter_rows(named=True):
         where = _name(study, panel, row), _name(study, series, row)
         steps.append(
-            Step(
+            SeriesPoint(
                 *where,
                 row["length"],
                 100 * row[middle],
@@ -39,7 +39,7 @@ def draw_growth(
         )
     if not study.baselines("overall").is_empty():
         starts = dict.fromkeys((step.panel, step.series) for step in steps)
-        steps = [*(Step(*where, 0, 0.0, 0.0, 0.0) for where in starts), *steps]
+        steps = [*(SeriesPoint(*where, 0, 0.0, 0.0, 0.0) for where in starts), *steps]
     names = list(dict.fromkeys(step.series for step in steps))
     return Figure(
         name=name,
@@ -100,11 +100,13 @@ def split_models(study: ContextPage, rows: pl.DataFrame) -> list[tuple[str, str,
     return [part for part in parts if not part[2].is_empty()]
 
 
-def _margin_steps(study: ContextPage, rows: pl.DataFrame, start: pl.DataFrame) -> Sequence[Step]:
+def _margin_steps(study: ContextPage, rows: pl.DataFrame, start: pl.DataFrame) -> Sequence[SeriesPoint]:
     kinds = rows["kind"].unique(maintain_order=True).to_list()
     first = [(kind, row) for kind in kinds for row in start.iter_rows(named=True)]
     rest = [(row["kind"], row) for row in rows.iter_rows(named=True)]
     return [
-        Step("", study.name_kind(kind), row["length"], row["ppl_margin"], row["ppl_low"], row["ppl_high"])
+        SeriesPoint(
+            "", study.name_kind(kind), row["length"], row["ppl_margin"], row["ppl_low"], row["ppl_high"]
+        )
         for kind, row in [*first, *rest]
     ]

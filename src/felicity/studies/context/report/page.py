@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from felicity.core.files import replacing
-from felicity.report import Extra, Figure, export_figures, render_template
+from felicity.report import Figure, Section, export_figures, render_template
 from felicity.studies.context.report.accuracy import (
     build_change,
     build_margins,
@@ -23,7 +23,7 @@ from felicity.studies.context.report.correlations import build_links, build_regr
 from felicity.studies.context.report.suites import build_gains, build_matrices
 
 ENDINGS = ("svg", "png", "pdf")
-BEFORE_LINKS: tuple[Callable[[ContextPage], Extra | None], ...] = (
+BEFORE_LINKS: tuple[Callable[[ContextPage], Section | None], ...] = (
     build_change,
     build_phenomena,
     build_models,
@@ -31,7 +31,7 @@ BEFORE_LINKS: tuple[Callable[[ContextPage], Extra | None], ...] = (
     build_regression,
     build_unrelated,
 )
-AFTER_LINKS: tuple[Callable[[ContextPage], Extra | None], ...] = (
+AFTER_LINKS: tuple[Callable[[ContextPage], Section | None], ...] = (
     build_margins,
     build_gains,
     build_perturbations,
@@ -62,7 +62,7 @@ def render_context_page(study: ContextPage) -> str:
     return _fill(study, extras, _figures(extras))
 
 
-def build_sections(study: ContextPage) -> list[Extra]:
+def build_sections(study: ContextPage) -> list[Section]:
     """The sections that apply to this study, in the order of the page."""
     built = [
         *(build(study) for build in BEFORE_LINKS),
@@ -73,7 +73,7 @@ def build_sections(study: ContextPage) -> list[Extra]:
     return found if len(study.models) > 1 else [_without_model(extra) for extra in found]
 
 
-def _without_model(extra: Extra) -> Extra:
+def _without_model(extra: Section) -> Section:
     """A section whose table does not repeat the name of the only model in every row."""
     if extra.columns[:1] != ("Model",):
         return extra
@@ -81,11 +81,11 @@ def _without_model(extra: Extra) -> Extra:
     return replace(extra, columns=extra.columns[1:], rows=rows, names=extra.names - 1)
 
 
-def _figures(extras: list[Extra]) -> dict[str, Figure]:
+def _figures(extras: list[Section]) -> dict[str, Figure]:
     return {figure.name: figure for extra in extras for figure in extra.figures}
 
 
-def _fill(study: ContextPage, extras: list[Extra], figures: dict[str, Figure]) -> str:
+def _fill(study: ContextPage, extras: list[Section], figures: dict[str, Figure]) -> str:
     content: dict[str, Any] = {
         "study": study,
         "extras": extras,

@@ -4,7 +4,7 @@ from functools import partial
 
 import polars as pl
 
-from felicity.report import Extra, Figure, count, signed, spaced
+from felicity.report import Figure, Section, count, signed, spaced
 from felicity.report.charts import Cell, chart_matrix
 from felicity.studies.context.report.contents import ContextPage, sort_kinds
 from felicity.studies.context.report.figures import split_models, times_100
@@ -13,7 +13,7 @@ MOST_EACH = 5
 OVERLAPS = {"token_f1": "Token F1", "dependency_f1": "Dependency-label F1"}
 
 
-def build_matrices(study: ContextPage) -> Extra | None:
+def build_matrices(study: ContextPage) -> Section | None:
     """Change of accuracy of every suite in contexts of every suite, and the similarity of the two."""
     matrix = study.table("matrix")
     figures = []
@@ -30,7 +30,7 @@ def build_matrices(study: ContextPage) -> Extra | None:
                 figures.append(_matrix(study, f"matrix_{column}_{kind}", full, first, column))
     if not figures:
         return None
-    return Extra(
+    return Section(
         name="matrices",
         title="Suite by suite",
         lede="A row is the suite that is judged, a column the suite that the sentences of the context come "
@@ -39,7 +39,7 @@ def build_matrices(study: ContextPage) -> Extra | None:
     )
 
 
-def build_gains(study: ContextPage) -> Extra | None:
+def build_gains(study: ContextPage) -> Section | None:
     """The suites that gain and lose most in each kind of context."""
     gains = sort_kinds(study.table("gains")).drop_nulls("mean")
     if gains.is_empty():
@@ -63,7 +63,7 @@ def build_gains(study: ContextPage) -> Extra | None:
                 )
                 for row in chosen.iter_rows(named=True)
             ]
-    return Extra(
+    return Section(
         name="gains",
         title="Suites that rise and fall most",
         lede=f"At most {MOST_EACH} of each: the mean change of {study.headline.noun} over all lengths, in "

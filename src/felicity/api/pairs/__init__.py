@@ -1,0 +1,35 @@
+"""Minimal pairs of equal token length: make a set, or repair your own."""
+
+from felicity.api.pairs.making import (
+    ALL,
+    MATCHES,
+    PairSet,
+    PairsPlan,
+    check_pairs_file,
+    describe_pairs,
+    find_frequency,
+    list_paradigms,
+    make_pairs,
+    open_counters,
+    open_frequency,
+    write_pairs,
+)
+from felicity.api.pairs.repairing import RepairedSet, accept_repairs, repair_pairs
+
+__all__ = [
+    "ALL",
+    "MATCHES",
+    "PairSet",
+    "PairsPlan",
+    "RepairedSet",
+    "accept_repairs",
+    "check_pairs_file",
+    "describe_pairs",
+    "find_frequency",
+    "list_paradigms",
+    "make_pairs",
+    "open_counters",
+    "open_frequency",
+    "repair_pairs",
+    "write_pairs",
+]

@@ -1,0 +1,159 @@
+"""Mixed models of reading times by reader and word, and where the times of a corpus line up with its words.
+
+The random part is maximal and uncorrelated: intercepts and slopes of the critical predictors by reader,
+intercepts by item. It is simplified by one rule, which is stated with the result: while the fit is singular,
+the random effect with the smallest standard deviation (in units of the response per standard deviation of its
+predictor) is left out, slopes before intercepts. Both models of a comparison have the same random part.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from felicity.core.errors import BadInput
+from felicity.stats.frames import Frame, as_polars
+from felicity.stats.mixed import FittedModel, fit_lmm, lr_test
+
+SIMPLIFICATION = (
+    "The random part was maximal without correlations; while the fit was singular, the random effect with "
+    "the smallest standard deviation was left out, slopes before intercepts."
+)
+SHIFTS = (-2, -1, 0, 1, 2)
+SHIFTS_EXPECTED = (0, 1)
+EARLY_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class MixedGain:
+    """A mixed model of reading times with and without the critical predictors, by maximum likelihood.
+
+    slopes: term, estimate, se, df, statistic, p, low, high, in units of the response per unit of predictor.
+    dropped: random effects that were left out, in order.
+    """
+
+    target: FittedModel
+    baseline: FittedModel
+    slopes: pl.DataFrame
+    delta: float
+    chisq: float
+    df: int
+    p: float
+    dropped: tuple[str, ...]
+
+    @property
+    def per_row(self) -> float:
+        """Delta log-likelihood per row."""
+        return self.delta / self.target.n
+
+
+def fit_reading_times(
+    frame: Frame,
+    response: str,
+    controls: Sequence[str],
+    critical: Sequence[str],
+    *,
+    reader: str | None = "reader",
+    item: str | None = "item",
+    level: float = 0.95,
+) -> MixedGain:
+    """Fit `response ~ controls + critical` with and without the critical predictors, by reader and item.
+
+    reader, item: the columns of the grouping factors; None leaves one out.
+
+    Raises BadInput if neither is given or the data fit no model.
+    """
+    random = [(slope, reader) for slope in ("1", *critical) if reader is not None]
+    random += [("1", item)] if item is not None else []
+    if not random:
+        raise BadInput("A mixed model needs readers or items; give the name of a column.")
+    table = as_polars(frame)
+    dropped: list[str] = []
+    fixed = [*controls, *critical]
+    while True:
+        model = fit_lmm(_write(response, fixed, random), table, reml=False, level=level)
+        if not model.singular or len(random) == 1:
+            break
+        weakest = _weakest(model, table, random)
+        random.remove(weakest)
+        dropped.append(f"{weakest[0]} by {weakest[1]}" if weakest[0] != "1" else f"intercept by {weakest[1]}")
+    smaller = fit_lmm(_write(response, list(controls), random), table, reml=False, level=level)
+    chisq, df, p = lr_test(smaller, model)
+    return MixedGain(
+        target=model,
+        baseline=smaller,
+        slopes=model.fixed.filter(pl.col("term").is_in(list(critical))),
+        delta=model.log_likelihood - smaller.log_likelihood,
+        chisq=chisq,
+        df=df,
+        p=p,
+        dropped=tuple(dropped),
+    )
+
+
+def _write(response: str, fixed: Sequence[str], random: Sequence[tuple[str, str]]) -> str:
+    terms = [f"({'1' if slope == '1' else f'0 + {slope}'} | {group})" for slope, group in random]
+    return f"{response} ~ {' + '.join([*(fixed or ['1']), *terms])}"
+
+
+def _weakest(model: FittedModel, table: pl.DataFrame, random: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """The random effect with the smallest standard deviation; of equal ones a slope."""
+    sizes: dict[tuple[str, str], float] = {}
+    for slope, group in random:
+        term = "(Intercept)" if slope == "1" else slope
+        # lme4 labels the terms of a group 'g', 'g.1', 'g.2'.
+        own = model.random.filter(
+            (pl.col("term") == term) & pl.col("group").str.contains(rf"^{re.escape(group)}(\.\d+)?$")
+        )
+        spread = 1.0 if slope == "1" else float(np.std(table[slope].to_numpy()))
+        sizes[slope, group] = float(own["sd"][0]) * spread
+    return min(sizes, key=lambda term: (sizes[term], term[0] == "1"))
+
+
+def correlate_shifts(
+    frame: Frame, response: str, predictor: str, *, within: Sequence[str], shifts: Sequence[int] = SHIFTS
+) -> pl.DataFrame:
+    """Correlation of times with the predictor of words before and after: shift, r, n.
+
+    A shift of 1 pairs each time with the predictor of the word before it, as spillover does; -1 with that of
+    the word after it, which no reader can have seen. The rows of each text in `within` must be in order.
+    """
+    table = as_polars(frame)
+    rows = []
+    for shift in shifts:
+        moved = table.select(
+            pl.col(response).alias("y"), pl.col(predictor).shift(shift).over(list(within)).alias("x")
+        ).drop_nulls()
+        moved = moved.filter(pl.col("x").is_finite() & pl.col("y").is_finite())
+        enough = moved.height > 2 and moved["x"].std() and moved["y"].std()
+        r = float(np.corrcoef(moved["x"], moved["y"])[0, 1]) if enough else None
+        rows.append({"shift": shift, "r": r, "n": moved.height})
+    return pl.DataFrame(rows, schema={"shift": pl.Int64, "r": pl.Float64, "n": pl.Int64})
+
+
+def check_alignment(shifts: pl.DataFrame) -> str | None:
+    """A sentence if the times seem to be listed at other words than they belong to, else None.
+
+    The correlation should be largest at shift 0 or, with spillover, 1; and readers do not know the next word,
+    so that at shift -1 it should be small, not larger than at 1 and more than half of the largest.
+    """
+    known = {row["shift"]: abs(row["r"]) for row in shifts.drop_nulls("r").to_dicts()}
+    if not known:
+        return None
+    peak = max(known, key=lambda shift: known[shift])
+    if peak not in SHIFTS_EXPECTED:
+        side = "after" if peak < 0 else "before"
+        return (
+            f"The times correlate most with the surprisal of the word {abs(peak)} {side} (|r| = "
+            f"{known[peak]:.3f}), not with that of their own word: they may belong to other words."
+        )
+    next_word, word_before = known.get(-1, 0.0), known.get(1, 0.0)
+    if next_word > word_before and next_word > EARLY_SHARE * known[peak]:
+        return (
+            f"The times correlate with the surprisal of the next word, which was not yet seen (|r| = "
+            f"{next_word:.3f}), more than with that of the word before (|r| = {word_before:.3f}): they "
+            "may be listed one word early."
+        )
+    return None

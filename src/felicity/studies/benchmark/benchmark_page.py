@@ -1,0 +1,193 @@
+"""The page of a benchmark: tasks by models, as published and corrected."""
+
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from felicity.core.wording import p_cell
+from felicity.report import Figure, Page, Section, count
+from felicity.report.charts import Row, chart_accuracy
+from felicity.studies.benchmark.scores import AVERAGE, CORRECTED, PUBLISHED, VERSIONS
+from felicity.studies.study import Study
+
+INTERVALS = (
+    "95% intervals: Wilson's over suites for accuracies, Fisher's for correlations; reading scores have "
+    "none. That of the mean adds up the variances of the tasks, which are taken as they are."
+)
+
+
+def sections(study: Study) -> Page:
+    """The mean of the tasks first, then every task, models in pairs, and suites."""
+    scores = study["scores"]
+    return Page(
+        title=study.facts["title"],
+        subject=study.facts["benchmark"],
+        question="How do the models score on the tasks, as published and with ties and words corrected?",
+        answer=_answer(scores),
+        hero=_hero(scores, study.facts["benchmark"]),
+        sure=(INTERVALS, *study.facts["notes"]),
+        findings=tuple(_findings(scores)),
+        sections=(
+            _tasks(scores, study.models),
+            *_comparisons(study),
+            *_reading(study),
+            _suites(study["suites"]),
+        ),
+        legend="Scores are per cent: accuracies, 100 times a correlation, or the share of the variance of "
+        "reading times that surprisal adds to the baseline.",
+        summary="tasks",
+    )
+
+
+def _answer(scores: pl.DataFrame) -> str:
+    means = scores.filter(task=AVERAGE)
+    if means.is_empty():
+        row = scores.filter(version=CORRECTED).sort("score", descending=True).row(0, named=True)
+        return f"{row['model']} scores {row['score']:.2f} on {row['title']}."
+    parts = []
+    for (model,), part in means.group_by("model", maintain_order=True):
+        cells = {row["version"]: row for row in part.iter_rows(named=True)}
+        published, corrected = cells[PUBLISHED]["score"], cells[CORRECTED]["score"]
+        parts.append(f"{model} {corrected:.2f} corrected and {published:.2f} as published")
+    return f"The mean of the tasks is {'; '.join(parts)}."
+
+
+def _hero(scores: pl.DataFrame, subject: str) -> Figure | None:
+    """Every task of every model, corrected, on one scale."""
+    shown = scores.filter(pl.col("version") == CORRECTED, pl.col("low").is_not_null())
+    several = shown["model"].n_unique() > 1
+    rows = [
+        Row(
+            f"{row['title']}, {row['model']}" if several else row["title"],
+            max(row["score"], 0.0) / 100,
+            max(row["low"], 0.0) / 100,
+            max(row["high"], 0.0) / 100,
+            row["n"],
+        )
+        for row in shown.iter_rows(named=True)
+    ]
+    if len(rows) < 2:
+        return None
+    return Figure(
+        name="tasks",
+        title="Scores by task, corrected",
+        subtitle=subject,
+        label="The score of every task with its 95% interval; the numbers are in the table of tasks.",
+        chart=partial(chart_accuracy, rows, chance=None, noun="items"),
+    )
+
+
+def _findings(scores: pl.DataFrame) -> list[str]:
+    """What counting differently changes, and the tasks on which a model is not above chance."""
+    found = []
+    for (model, title), part in scores.group_by("model", "title", maintain_order=True):
+        cells = {row["version"]: row for row in part.iter_rows(named=True)}
+        change = cells[CORRECTED]["score"] - cells[PUBLISHED]["score"]
+        if abs(change) >= 0.005:
+            found.append(
+                f"{model}, {title}: {cells[PUBLISHED]['score']:.2f} as published, "
+                f"{cells[CORRECTED]['score']:.2f} corrected."
+            )
+        low, chance = cells[CORRECTED]["low"], cells[CORRECTED]["chance"]
+        if low is not None and low <= chance and cells[CORRECTED]["task"] != AVERAGE:
+            found.append(f"{model}, {title}: not detectably above chance ({chance:g}).")
+    return found
+
+
+def _tasks(scores: pl.DataFrame, models: list[str]) -> Section:
+    columns = [f"{model}, {version}" for model in models for version in VERSIONS]
+    rows = []
+    for (title,), part in scores.group_by("title", maintain_order=True):
+        cells = {(row["model"], row["version"]): row for row in part.iter_rows(named=True)}
+        shown = [_cell(cells[model, version]) for model in models for version in VERSIONS]
+        first = next(iter(cells.values()))
+        rows.append((str(title), *shown, f"{first['chance']:g}", count(first["n"]), _ties(part)))
+    return Section(
+        name="tasks",
+        title="Tasks",
+        lede=f"Score and 95% interval of every task. {INTERVALS}",
+        columns=("Task", *columns, "Chance", "Items", "Ties"),
+        rows=tuple(rows),
+    )
+
+
+def _ties(part: pl.DataFrame) -> str:
+    return ", ".join(count(value) for value in part.filter(version=CORRECTED)["ties"])
+
+
+def _cell(row: dict[str, Any]) -> str:
+    if row["low"] is None:
+        return f"{row['score']:.2f}"
+    return f"{row['score']:.2f} ({row['low']:.1f}–{row['high']:.1f})"
+
+
+def _comparisons(study: Study) -> tuple[Section, ...]:
+    compared = study.tables.get("comparisons")
+    if compared is None:
+        return ()
+    rows = tuple(
+        (
+            row["task"],
+            row["a"],
+            row["b"],
+            f"{100 * row['difference']:+.1f} ({100 * row['low']:+.1f} to {100 * row['high']:+.1f})",
+            p_cell(row["p"]),
+            p_cell(row["p_holm"]),
+            row["over"],
+        )
+        for row in compared.iter_rows(named=True)
+    )
+    return (
+        Section(
+            name="comparisons",
+            title="Models in pairs",
+            lede="Difference in accuracy, in points, over the items both were judged on; the score test over "
+            "suites, or over items where a task has one suite. Ties count half.",
+            columns=("Task", "First", "Second", "First − second", "p", "p, Holm within the task", "Over"),
+            rows=rows,
+            names=3,
+        ),
+    )
+
+
+def _reading(study: Study) -> tuple[Section, ...]:
+    table = study.tables.get("reading")
+    if table is None:
+        return ()
+    rows = tuple(
+        (row["model"], row["task"], row["words"], f"{row['score']:.2f}", count(row["n"]))
+        for row in table.iter_rows(named=True)
+    )
+    return (
+        Section(
+            name="reading",
+            title="Reading scores",
+            lede="Per cent of the variance that the baseline leaves, by how words are scored.",
+            columns=("Model", "Task", "Words", "Score", "n"),
+            rows=rows,
+            names=3,
+        ),
+    )
+
+
+def _suites(suites: pl.DataFrame) -> Section:
+    rows = tuple(
+        (
+            row["task"],
+            row["suite"],
+            row["model"],
+            f"{100 * row['accuracy']:.1f} ({100 * row['low']:.1f}–{100 * row['high']:.1f})",
+            count(row["n"]),
+            count(row["ties"]),
+        )
+        for row in suites.iter_rows(named=True)
+    )
+    return Section(
+        name="suites",
+        title="By suite",
+        lede="Accuracy of every suite, ties by chance; intervals are over its items.",
+        columns=("Task", "Suite", "Model", "Accuracy, %", "Items", "Ties"),
+        rows=rows,
+        names=3,
+    )

@@ -1,0 +1,199 @@
+"""The page of learning curves: when is each suite reached, and does it stay?"""
+
+import math
+from functools import partial
+
+import polars as pl
+
+from felicity.report import Figure, Page, Section, percent
+from felicity.report.charts import MOST_SERIES, Point, chart_lines
+from felicity.studies.study import Study
+from felicity.studies.trajectory.curves import EVERYTHING
+
+DETECTED = 0.05
+MOST_FIGURES = 24
+
+
+def sections(study: Study) -> Page:
+    """The answer, the mean curve, every suite, acquisition, dips and orders."""
+    curves, acquisition = study["curves"], study["acquisition"]
+    criterion = study.settings.criterion
+    return Page(
+        title="Learning curves",
+        subject=study.facts["dataset"],
+        question=f"When does training reach {percent(criterion)}% on each suite, and does it stay there?",
+        answer=_answer(acquisition, criterion),
+        hero=_curve("curve", "All suites", curves.filter(suite=EVERYTHING), criterion),
+        sure=(
+            "Intervals of curves are Wilson's, over suites for their mean and over items within a suite; "
+            "those of steps come from drawing the items again, the same for all checkpoints.",
+            "A step is known only as exactly as the checkpoints are apart.",
+        ),
+        findings=tuple(_findings(study)),
+        sections=(
+            _acquisition(acquisition),
+            *_suites(curves, criterion),
+            _dips(study["dips"]),
+            *_orders(study["orders"]),
+        ),
+        legend="Reached: the first checkpoint from which accuracy stays at or above the criterion.",
+        summary="acquisition",
+    )
+
+
+def _answer(acquisition: pl.DataFrame, criterion: float) -> str:
+    parts = []
+    for (training,), part in acquisition.group_by("training", maintain_order=True):
+        held = part.drop_nulls("reached")
+        median = f", half of them by step {_step(held['reached'].median())}" if len(held) else ""
+        parts.append(f"{training} reaches and holds {len(held)} of {len(part)} suites{median}")
+    return f"At a criterion of {percent(criterion)}%, {'; '.join(parts)}."
+
+
+def _findings(study: Study) -> list[str]:
+    found = []
+    dips = study["dips"].filter(pl.col("p_bh") < DETECTED)
+    if len(dips):
+        named = ", ".join(f"{row['suite']} ({row['training']})" for row in dips.head(5).to_dicts())
+        found.append(f"Fall and recover detectably: {len(dips)} curves, among them {named}.")
+    else:
+        found.append("No curve falls and recovers detectably.")
+    for row in study["orders"].iter_rows(named=True):
+        found.append(
+            f"{row['first']} and {row['second']} order {row['suites']} suites with Kendall's tau "
+            f"{row['tau']:.2f} ({row['low']:.2f} to {row['high']:.2f})."
+        )
+    return found
+
+
+def _step(value: object) -> str:
+    if value is None:
+        return "–"
+    number = float(str(value))
+    return "never" if math.isinf(number) else f"{number:,.0f}"
+
+
+def _curve(name: str, title: str, rows: pl.DataFrame, criterion: float) -> Figure:
+    steps = sorted(rows["step"].unique().to_list())
+    places = {step: place for place, step in enumerate(steps)}
+    several = rows["training"].n_unique() > 1
+    series = "training" if several or rows["suite"].n_unique() == 1 else "suite"
+    points = [
+        Point(row[series], places[row["step"]], *(100 * row[key] for key in ("accuracy", "low", "high")))
+        for row in rows.iter_rows(named=True)
+    ]
+    return Figure(
+        name=name,
+        title=title,
+        subtitle="accuracy by checkpoint, 95% intervals; checkpoints are drawn at equal distances",
+        label=f"Accuracy of {title} at {len(steps)} checkpoints, from step {_step(steps[0])} to "
+        f"{_step(steps[-1])}; the numbers are in curves.csv.",
+        chart=partial(
+            chart_lines,
+            points,
+            x_title="step",
+            y_title="accuracy (%)",
+            labels=[_step(step) for step in steps],
+            level=100 * criterion,
+        ),
+    )
+
+
+def _suites(curves: pl.DataFrame, criterion: float) -> tuple[Section, ...]:
+    rows = curves.filter(pl.col("suite") != EVERYTHING)
+    names = rows["suite"].unique(maintain_order=True).to_list()
+    if rows["training"].n_unique() == 1:
+        groups = [names[begin : begin + MOST_SERIES] for begin in range(0, len(names), MOST_SERIES)]
+    else:
+        groups = [[name] for name in names]
+    figures = tuple(
+        _curve(
+            f"suites_{number}",
+            group[0] if len(group) == 1 else f"Suites {number}",
+            rows.filter(pl.col("suite").is_in(group)),
+            criterion,
+        )
+        for number, group in enumerate(groups[:MOST_FIGURES], start=1)
+    )
+    more = (
+        f" Of {len(groups)} figures the first {MOST_FIGURES} are drawn." if len(groups) > MOST_FIGURES else ""
+    )
+    lede = f"Accuracy by checkpoint; the dashed line is the criterion.{more}"
+    return (Section(name="suites", title="By suite", lede=lede, figures=figures),) if figures else ()
+
+
+def _acquisition(acquisition: pl.DataFrame) -> Section:
+    rows = tuple(
+        (
+            row["training"],
+            row["suite"],
+            percent(row["first"]),
+            percent(row["last"]),
+            _step(row["reached"]),
+            f"{_step(row['reached_low'])} to {_step(row['reached_high'])}",
+            percent(row["held_share"]),
+            _step(row["midpoint"]),
+            "–" if row["r2"] is None else f"{row['r2']:.2f}",
+        )
+        for row in acquisition.sort("training", "reached", nulls_last=True).iter_rows(named=True)
+    )
+    return Section(
+        name="acquisition",
+        title="Order of acquisition",
+        lede="Accuracy at the first and last checkpoint; the step at which a suite is reached and held, 95% "
+        "of draws of its items, and the share of draws that hold it at the end; the midpoint of a sigmoid "
+        "over the logarithm of the step, from chance to its top, and the variance it explains.",
+        columns=("Training", "Suite", "First, %", "Last, %", "Reached", "95%", "Held, %", "Midpoint", "R²"),
+        rows=rows,
+        names=2,
+    )
+
+
+def _dips(dips: pl.DataFrame) -> Section:
+    rows = tuple(
+        (
+            row["training"],
+            row["suite"],
+            f"{_step(row['before'])} · {_step(row['bottom'])} · {_step(row['after'])}",
+            percent(row["depth"]),
+            f"{row['p']:.3g}",
+            f"{row['p_bh']:.3g}",
+        )
+        for row in dips.iter_rows(named=True)
+    )
+    return Section(
+        name="dips",
+        title="Falls with a recovery",
+        lede="The deepest fall of each curve that recovers (U-shape): the smaller of fall and rise, and the "
+        "larger of their one-sided p over items. The three checkpoints were chosen as the deepest, so p is "
+        "too small by itself; the last column adjusts it over curves (Benjamini and Hochberg).",
+        columns=("Training", "Suite", "Before · bottom · after", "Depth, points", "p", "p adjusted"),
+        rows=rows,
+        names=3,
+    )
+
+
+def _orders(orders: pl.DataFrame) -> tuple[Section, ...]:
+    if orders.is_empty():
+        return ()
+    rows = tuple(
+        (
+            row["first"],
+            row["second"],
+            str(row["suites"]),
+            f"{row['tau']:.2f}",
+            f"{row['low']:.2f} to {row['high']:.2f}",
+        )
+        for row in orders.iter_rows(named=True)
+    )
+    return (
+        Section(
+            name="orders",
+            title="Orders compared",
+            lede="Kendall's tau-b of the steps at which two trainings reach the suites; a suite that is not "
+            "reached comes last. 95% intervals from drawing suites again.",
+            columns=("First", "Second", "Suites", "Tau", "95%"),
+            rows=rows,
+            names=2,
+        ),
+    )
