@@ -15,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 # Tests start many processes: where compiled modules are not kept, each would compile felicity anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow check lint types pages bench docs format clean
+.PHONY: demo test test-slow check lint types pages bench docs notebooks format clean
 
 demo: $(INSTALLED)
 	$(BIN)/felicity run starter -o runs/starter-smollm2
@@ -64,6 +64,10 @@ docs: $(READY)
 	$(BIN)/python docs/generate.py
 	$(MKDOCS)
 	@echo "Open site/index.html in a browser."
+
+# Run the notebooks and write their pages.
+notebooks: $(READY)
+	$(BIN)/python docs/notebooks.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

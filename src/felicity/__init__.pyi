@@ -21,6 +21,8 @@ from .api import read as read
 from .api import report as report
 from .api import run as run
 from .api import surprisal as surprisal
+from .api.pairs import PairSet as PairSet
+from .api.pairs import pairs as pairs
 from .core.errors import FelicityError as FelicityError
 from .core.policy import Policy as Policy
 from .engines.served import Serving as Serving

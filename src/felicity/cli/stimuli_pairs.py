@@ -72,13 +72,8 @@ def pairs(
       felicity stimuli pairs --paradigm all -n 1000 --tokenizer ./gpt2-tokenizer -m smollm2 -o fair.parquet
       felicity stimuli pairs my_paradigm.toml -n 200 -o mine.csv
     """
-    from felicity.api.pairs import (
-        PairsPlan,
-        check_pairs_file,
-        list_paradigms,
-        make_pairs,
-        write_pairs,
-    )
+    from felicity.api.pairs import list_paradigms
+    from felicity.api.pairs import pairs as make
 
     if list_them:
         rows = [
@@ -86,23 +81,20 @@ def pairs(
         ]
         print_json(rows) if json else print_rows(rows)
         return
-    if output:
-        check_pairs_file(output)
-    plan = PairsPlan(
-        paradigms=paradigm or (),
-        files=files or (),
-        n=n,
-        tokenizers=[*(tokenizer or ()), *(model or ())] or ["smollm2"],
-        match=match or ("length", "frequency"),
-        band=band,
-        method=method,
-        seed=seed,
-        language=language,
-    )
     with progress_bar("paradigms", quiet=quiet) as bar:
-        made = make_pairs(plan, progress=bar)
-    if output:
-        write_pairs(made.pairs, output)
+        made = make(
+            paradigm or (),
+            files=files or (),
+            n=n,
+            tokenizers=[*(tokenizer or ()), *(model or ())] or "smollm2",
+            match=match or ("length", "frequency"),
+            band=band,
+            method=method,
+            seed=seed,
+            language=language,
+            out=output,
+            progress=bar,
+        )
     unparsed = _parse(made.pairs) if parse else None
     if json:
         print_json(_as_json(made, unparsed))

@@ -89,4 +89,5 @@ def write_page(page: Page, about: Provenance, path: Path, *, eyebrow: str) -> Pa
 def render_snippet(page: Page) -> str:
     """The answer, its table and its figure as HTML for a notebook."""
     figures = {page.hero.name: page.hero} if page.hero else {}
-    return render_template("snippet.html.j2", {"page": page}, figures)
+    warning = SIMULATED_NOTE if page.simulated else ""
+    return render_template("snippet.html.j2", {"page": page, "warning": warning}, figures)

@@ -12,6 +12,7 @@ from felicity.api.pairs.making import (
     make_pairs,
     open_counters,
     open_frequency,
+    pairs,
     write_pairs,
 )
 from felicity.api.pairs.repairing import RepairedSet, accept_repairs, repair_pairs
@@ -30,6 +31,7 @@ __all__ = [
     "make_pairs",
     "open_counters",
     "open_frequency",
+    "pairs",
     "repair_pairs",
     "write_pairs",
 ]

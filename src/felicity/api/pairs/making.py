@@ -11,6 +11,7 @@ from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.files import write_frame
 from felicity.core.progress import Progress
 from felicity.engines import open_counter
+from felicity.report import render_result
 from felicity.stimuli.pairs import (
     METHODS,
     CountTokens,
@@ -73,6 +74,61 @@ class PairSet:
     account: pl.DataFrame
     unequal: dict[str, str] = field(default_factory=dict)
     language: str = "english"
+
+    def __repr__(self) -> str:
+        return f"PairSet({self.pairs.height:,} pairs of {self.account.height} paradigms)"
+
+    def _repr_html_(self) -> str:
+        return render_result(
+            f"{self.pairs.height:,} minimal pairs of {self.account.height} paradigms",
+            table=self.pairs.select("suite", "good", "bad"),
+        )
+
+
+def pairs(
+    paradigms: str | Sequence[str] = (),
+    *,
+    files: Sequence[str | Path] = (),
+    n: int = 1000,
+    tokenizers: str | Sequence[str] = "smollm2",
+    match: str | Sequence[str] = ("length", "frequency"),
+    band: float = 0.5,
+    method: str = "signatures",
+    seed: int = 0,
+    language: str = "english",
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> PairSet:
+    """Generate minimal pairs whose two sentences have the same number of tokens.
+
+    paradigms: UIDs of built-in paradigms, or `all`. files: paradigm files of your own. n: pairs per paradigm.
+    tokenizers: what counts tokens, each a model, a hub name or a folder. match: length and frequency, one of
+    them, or none. band: the largest difference in Zipf frequency. out: a .parquet, .csv, .tsv or .jsonl file.
+
+    Raises BadInput, UnknownName or NotPossible for a paradigm, tokenizer or language that cannot be used.
+
+    >>> import felicity as fe
+    >>> made = fe.pairs("causative", n=3, match="length")
+    >>> fe.run(made.pairs, "smollm2").runs["smollm2"].accuracy()["n"].item()
+    3
+    """
+    if out is not None:
+        check_pairs_file(Path(out))
+    plan = PairsPlan(
+        paradigms=[paradigms] if isinstance(paradigms, str) else paradigms,
+        files=[Path(file) for file in files],
+        n=n,
+        tokenizers=[tokenizers] if isinstance(tokenizers, str) else tokenizers,
+        match=[match] if isinstance(match, str) else match,
+        band=band,
+        method=method,
+        seed=seed,
+        language=language,
+    )
+    made = make_pairs(plan, progress=progress)
+    if out is not None:
+        write_pairs(made.pairs, Path(out))
+    return made
 
 
 def make_pairs(
