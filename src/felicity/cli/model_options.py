@@ -8,6 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
 
 from felicity.cli.options import (
+    AllowCode,
     Bad,
     Bos,
     Casing,
@@ -202,12 +203,18 @@ class PolicyOptions:
 class ModelOptions:
     """Where a model runs, or is served."""
 
-    panels: ClassVar[dict[str, str]] = {"device_map": COMPUTE, "url": SERVER, "tokenizer": SERVER}
+    panels: ClassVar[dict[str, str]] = {
+        "device_map": COMPUTE,
+        "allow_code": COMPUTE,
+        "url": SERVER,
+        "tokenizer": SERVER,
+    }
     long: ClassVar[bool] = False  # whether a cost estimate is printed first
 
     device: Device = "auto"
     dtype: Dtype = "float32"
     device_map: DeviceMap = None
+    allow_code: AllowCode = None
     url: Url = None
     tokenizer: Tokenizer = None
 
@@ -229,6 +236,7 @@ class ModelOptions:
                 device=self.device,
                 dtype=self.dtype,
                 device_map=self.device_map,
+                allow_code=self.allow_code,
                 serving=build_serving(**self._server(), announce=announce) if serve else None,
                 workers=self._workers(),
                 progress=steps,

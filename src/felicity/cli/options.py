@@ -87,6 +87,14 @@ Dtype = Annotated[
         "half precision, contrasts too close to call are scored again in float32; other rules refuse it."
     ),
 ]
+AllowCode = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VERSION",
+        help="Run the Python code that comes with the model, if it is this version: the commit on the "
+        "hub, or of a folder the digest that felicity names when it refuses.",
+    ),
+]
 DeviceMap = Annotated[
     str | None, typer.Option(help="Distribute the model as transformers does: auto, balanced, ...")
 ]

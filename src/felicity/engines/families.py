@@ -15,7 +15,13 @@ from felicity.core.progress import Progress
 from felicity.core.registry import Registry
 from felicity.engines.runtime import Compute, choose_device, load_tokenizer, prepare_dtype
 from felicity.engines.served import Serving, is_served, refuse_compute, refuse_for_local
-from felicity.engines.sources import ModelDescription, ModelSource, describe_model, resolve_source
+from felicity.engines.sources import (
+    ModelDescription,
+    ModelSource,
+    describe_model,
+    permit_code,
+    resolve_source,
+)
 
 if TYPE_CHECKING:
     from felicity.engines.words import WordTokenizer
@@ -147,7 +153,7 @@ def open_engine(
     prepare_dtype(compute.dtype, compute.device)
     if compute.device not in ("auto", "cpu"):
         choose_device(compute.device)
-    source = _resolve(spec, progress)
+    source = permit_code(_resolve(spec, progress), compute.allow_code)
     if source.origin == "words":
         description = describe_words(source.folder)
         family = description.model_type

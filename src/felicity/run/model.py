@@ -415,6 +415,7 @@ def open_model(
     serving: Serving | None = None,
     workers: Workers | None = None,
     cache: bool = True,
+    allow_code: str | None = None,
     progress: Progress | None = None,
 ) -> Model:
     """A model by name, folder, hub name or .gguf file, or `openai:NAME` for a served model.
@@ -422,7 +423,8 @@ def open_model(
     `device`, `dtype` and `device_map` are as in transformers; a device map overrides the device. With
     dtype `auto` the model is in float32, and runs that compare conditions are scored in half precision
     if that is faster on this machine, with the judgements of float32.
-    `serving` has the settings of the server. `workers` distributes scoring over a Ray cluster.
+    `serving` has the settings of the server. `workers` distributes scoring over a Ray cluster. `allow_code`
+    names the version of the Python code that comes with a model and may be run.
 
     >>> import felicity as fe
     >>> fe.model("smollm2").info.family
@@ -438,7 +440,12 @@ def open_model(
         )
     chosen = policy or Policy()
     choice = choose_dtype(EXACT if is_served(spec) else dtype, device)
-    compute = Compute(device=device, dtype=EXACT if dtype == "auto" else dtype, device_map=device_map)
+    compute = Compute(
+        device=device,
+        dtype=EXACT if dtype == "auto" else dtype,
+        device_map=device_map,
+        allow_code=allow_code,
+    )
 
     def open_one(compute: Compute, policy: Policy, progress: Progress | None = None) -> Engine:
         engine = open_engine(spec, policy=policy, compute=compute, serving=serving, progress=progress)

@@ -10,7 +10,8 @@ from safetensors.torch import load_file, save_file
 
 from felicity.core.errors import BadInput, FelicityError, NotPossible
 from felicity.engines.runtime import Compute, load_tokenizer, load_weights
-from felicity.engines.sources import resolve_source
+from felicity.engines.sources import find_version, resolve_source
+from felicity.run import open_model
 from tests.conftest import Answer
 
 
@@ -37,7 +38,10 @@ def test_code_that_comes_with_a_model_is_not_run_and_nothing_is_asked(
     auto = {"AutoConfig": "evil.C", "AutoModelForCausalLM": "evil.M"}
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "evil", "auto_map": auto}))
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("a question was asked"))
-    with pytest.raises(NotPossible, match="which felicity never runs"):
+    with pytest.raises(
+        NotPossible,
+        match=r"does not run unasked; read it, and if you trust it, allow it with --allow-code [0-9a-f]{64},",
+    ):
         load_weights(resolve_source(str(folder)), "AutoModelForCausalLM", compute=Compute())
 
 
@@ -78,3 +82,49 @@ def test_a_token_without_an_embedding_is_refused(folder: Path, cli: Callable[...
         answer = cli(*command, "-m", folder)
         assert answer.code == 2, answer
         assert "but the model has 300 embeddings" in answer.err
+
+
+OWN_CODE = """
+from transformers import GPT2Config, GPT2LMHeadModel
+
+
+class OwnConfig(GPT2Config):
+    model_type = "own"
+
+
+class OwnForCausalLM(GPT2LMHeadModel):
+    config_class = OwnConfig
+"""
+
+
+@pytest.fixture
+def own_code(folder: Path) -> Path:
+    """A GPT-2 whose classes are in a module of its own."""
+    (folder / "modeling_own.py").write_text(OWN_CODE)
+    auto = {"AutoConfig": "modeling_own.OwnConfig", "AutoModelForCausalLM": "modeling_own.OwnForCausalLM"}
+    change(folder / "config.json", model_type="own", architectures=["OwnForCausalLM"], auto_map=auto)
+    return folder
+
+
+def test_code_of_a_model_runs_if_its_very_version_is_allowed(own_code: Path, tiny_model: Path) -> None:
+    texts = ["The cats annoy Tim.", "The cats annoys Tim."]
+    version = find_version(resolve_source(str(own_code)))
+    lm = open_model(str(own_code), allow_code=version, cache=False)
+    expected = open_model(str(tiny_model), cache=False)
+    assert lm.score(texts)["lp"].to_list() == pytest.approx(expected.score(texts)["lp"].to_list(), abs=1e-4)
+    assert lm.info.notes["code"] == version
+    assert lm.info.weights != expected.info.weights
+
+
+def test_code_of_another_version_or_place_is_refused(own_code: Path, tiny_model: Path) -> None:
+    version = find_version(resolve_source(str(own_code)))
+    with pytest.raises(BadInput, match=f"is version {version}, not 0123"):
+        open_model(str(own_code), allow_code="0123")
+    (own_code / "modeling_own.py").write_text(OWN_CODE + "# changed\n")
+    with pytest.raises(BadInput, match=f"not {version}; read it in"):
+        open_model(str(own_code), allow_code=version)
+    change(own_code / "config.json", auto_map={"AutoModelForCausalLM": "org/other--modeling_own.Own"})
+    with pytest.raises(NotPossible, match="is in another repository, org/other"):
+        open_model(str(own_code), allow_code=find_version(resolve_source(str(own_code))))
+    with pytest.raises(BadInput, match="has no Python code of its own; omit --allow-code"):
+        open_model(str(tiny_model), allow_code="0123")

@@ -57,11 +57,13 @@ class Compute:
 
     device: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`. dtype: `float32`, `bfloat16` or `float16`.
     device_map: as in transformers (`auto` distributes a model over all devices); it overrides device.
+    allow_code: the version of a model's own Python code that may be run.
     """
 
     device: str = "auto"
     dtype: str = "float32"
     device_map: str | None = None
+    allow_code: str | None = None
 
 
 def refuse_word_model_options(compute: Compute, *, models: str, processor: bool = False) -> None:

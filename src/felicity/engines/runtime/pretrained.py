@@ -14,6 +14,7 @@ import polars as pl
 
 from felicity.core.engine import EngineInfo
 from felicity.core.errors import BadInput, FelicityError, NotPossible
+from felicity.core.ids import fingerprint
 from felicity.core.policy import Policy
 from felicity.core.schemas import ENCODINGS
 from felicity.core.watched import WatchedFiles
@@ -27,6 +28,7 @@ from felicity.engines.sources import (
     ModelDescription,
     ModelSource,
     cached_digest,
+    find_version,
     fingerprint_tokenizer,
     fingerprint_weights,
     reading_privately,
@@ -47,8 +49,10 @@ NO_WINDOW = ("t5", "mt5", "umt5", "xlnet")
 
 
 @contextmanager
-def quiet_transformers(name: str, part: str) -> Iterator[None]:
+def quiet_transformers(name: str, part: str, *, code: str | None = None) -> Iterator[None]:
     """Silence transformers' progress bars and advice; report its failures in one sentence.
+
+    code: the version of the Python code that comes with the model.
 
     Raises BadInput naming the model and the part that could not be loaded.
     """
@@ -69,9 +73,10 @@ def quiet_transformers(name: str, part: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         if "trust_remote_code" in str(error):
+            allowed = f"read it, and if you trust it, allow it with --allow-code {code}, or " if code else ""
             raise NotPossible(
-                f"'{name}' comes with Python code of its own, which felicity never runs; use a version of "
-                "the model that transformers itself can load."
+                f"'{name}' comes with Python code of its own for its {part}, which felicity does not run "
+                f"unasked; {allowed}use a version of the model that transformers itself can load."
             ) from error
         reason = " ".join(str(error).split())[:200].rstrip(".:;, ") or type(error).__name__
         raise BadInput(
@@ -130,7 +135,7 @@ def load_weights(source: ModelSource, auto: str, *, compute: Compute) -> Any:
     name, folder = source.name, source.folder
     with (
         source.files.reading(),
-        quiet_transformers(name, "weights"),
+        quiet_transformers(name, "weights", code=find_version(source)),
         reading_privately(),
         refuse_larger_model(folder),
     ):
@@ -139,7 +144,7 @@ def load_weights(source: ModelSource, auto: str, *, compute: Compute) -> Any:
             dtype=getattr(torch, compute.dtype),
             device_map=compute.device_map,
             local_files_only=True,
-            trust_remote_code=False,
+            trust_remote_code="code" in source.details,
             output_loading_info=True,
             ignore_mismatched_sizes=True,
         )
@@ -241,6 +246,8 @@ def build_info(
     Raises BadInput if a file has changed since the model was opened.
     """
     weights = fingerprint_weights(source.folder, source.files.digest)
+    if "code" in source.details:
+        weights = fingerprint([weights, source.details["code"]])
     tokens = fingerprint_tokenizer(source.folder, source.files.digest)
     source.files.confirm()
     return EngineInfo(

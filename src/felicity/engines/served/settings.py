@@ -154,7 +154,7 @@ def refuse_compute(spec: str, compute: Compute) -> None:
     Raises NotPossible.
     """
     usual = Compute()
-    for field in ("device", "dtype", "device_map"):
+    for field in ("device", "dtype", "device_map", "allow_code"):
         if getattr(compute, field) != getattr(usual, field):
             raise NotPossible(
                 f"'{spec}' runs on its server, which decides the {field.replace('_', ' ')}; "

@@ -11,6 +11,8 @@ from .folders import read_object as read_object
 from .folders import read_tensors as read_tensors
 from .folders import tokenizer_files as tokenizer_files
 from .folders import weight_files as weight_files
+from .model_code import find_version as find_version
+from .model_code import permit_code as permit_code
 from .private_tensors import PrivateTensors as PrivateTensors
 from .private_tensors import load_private_tensors as load_private_tensors
 from .private_tensors import reading_privately as reading_privately

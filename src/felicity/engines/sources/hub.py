@@ -12,7 +12,15 @@ from felicity.core.errors import BadInput, FelicityError, NotPossible, UnknownNa
 from felicity.core.progress import Progress, no_progress
 from felicity.engines.sources.folders import TOKENIZER_EXTRAS, VOCABULARIES, check_folder
 
-SMALL_FILES = ("config.json", "generation_config.json", "*.tiktoken", *VOCABULARIES, *TOKENIZER_EXTRAS)
+# Python files are only run with the user's permission (`model_code`).
+SMALL_FILES = (
+    "config.json",
+    "generation_config.json",
+    "*.tiktoken",
+    "*.py",
+    *VOCABULARIES,
+    *TOKENIZER_EXTRAS,
+)
 # In the order in which transformers looks for them.
 WEIGHT_PATTERNS = (
     ("model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"),
