@@ -38,7 +38,7 @@ BUILT = """
 run {f}/pairs.csv {m} -o {f}/one
 run {f}/pairs.csv -q -m {other} -o {f}/two --no-report
 context {f}/pairs.csv {m} --lengths 0,30 --kind matched_acceptable -o {f}/context
-acceptability {f}/rated.csv {m} -o {f}/acceptability
+acceptability {f}/rated.csv {m} -o {f}/acceptability --corpus {f}/corpus.txt --unseen 0.9
 cloze {f}/blanks.csv {m} -o {f}/cloze
 bias {f}/pairs.csv {m} -o {f}/bias
 causality run {f}/own.toml {m} -o {f}/causality --tokens 44

@@ -33,6 +33,7 @@ READERS = {
     ],
     "bias": ["report {f}/bias", "export {f}/bias -o {o}"],
     "acceptability": [
+        "report {f}/acceptability",
         "acceptability {f}/rated.csv -m {f}/tiny -q -o {f}/acceptability --corpus {f}/corpus.txt --unseen 0.9"
     ],
     "causality": [
@@ -98,8 +99,6 @@ def test_a_damaged_study_is_refused_or_gives_the_same_result(
         BUILT.append(tmp_path_factory.mktemp("studies"))
         build_folders(cli, BUILT[0])
     folder = BUILT[0]
-    if kind == "acceptability":
-        assert cli(*shlex.split(READERS[kind][0].format(f=folder))).code == 0
     shutil.copytree(folder / kind, pristine)
     expected = {}
     for line in READERS[kind]:

@@ -40,14 +40,14 @@ def serve_app(
 
     Raises NotPossible if the port is taken, BadInput if there is no such port.
     """
-    listening = _listen(host, port)
-    _allow_connections()
-    if workers > 1:
-        _serve_forked(make, listening, workers, proxy, started)
-        return
-    # uvicorn has shut down in order when it hands on the interrupt.
-    with suppress(KeyboardInterrupt):
-        _Server(_configure(make(), proxy=proxy), started).run(sockets=[listening])
+    with _listen(host, port) as listening:
+        _allow_connections()
+        if workers > 1:
+            _serve_forked(make, listening, workers, proxy, started)
+            return
+        # uvicorn has shut down in order when it hands on the interrupt.
+        with suppress(KeyboardInterrupt):
+            _Server(_configure(make(), proxy=proxy), started).run(sockets=[listening])
 
 
 def _listen(host: str, port: int) -> socket.socket:
