@@ -34,7 +34,8 @@ READERS = {
     "bias": ["report {f}/bias", "export {f}/bias -o {o}"],
     "acceptability": [
         "report {f}/acceptability",
-        "acceptability {f}/rated.csv -m {f}/tiny -q -o {f}/acceptability --corpus {f}/corpus.txt --unseen 0.9"
+        "acceptability {f}/rated.csv -m {f}/tiny -q -o {f}/acceptability --corpus {f}/corpus.txt "
+        "--unseen 0.9",
     ],
     "causality": [
         "causality report {f}/causality --json",
