@@ -29,12 +29,11 @@ from .engines.served import Serving as Serving
 from .run import MeasureSettings as MeasureSettings
 from .run import Model as Model
 from .run import Run as Run
-from .run import Study as Study
 from .run import Workers as Workers
 from .run import evaluate as evaluate
 from .run import read_run as read_run
-from .run import read_study as read_study
+from .studies import Study as Study
+from .studies import read_study as read_study
 from .studies import report_study as report_study
-from .studies.context import study_context as study_context
 
 __version__: str

@@ -16,7 +16,7 @@ PRELOADED = [
     "transformers.models.auto.modeling_auto",
     "felicity.cli.app",
     "felicity.run.evaluate",
-    "felicity.studies.context.study",
+    "felicity.studies.context.sweep_plan",
     "felicity.engines.causal.engine",
     "felicity.engines.trained.training",
     "httpx",

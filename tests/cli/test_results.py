@@ -194,7 +194,7 @@ def test_the_context_regression_is_fitted_with_items_too(cli: Cli, tmp_path: Pat
     model = make_tiny_model(tmp_path / "wide", seed=1, window=1024)
     answer = cli("context", data, "-m", model, "--lengths", "0,20,40", "-o", tmp_path / "study", "-q")
     assert answer.code == 0, answer.err
-    terms = pl.read_csv(tmp_path / "study" / "regression.csv")
+    terms = pl.read_csv(tmp_path / "study" / "regressions.csv")
     assert {"context", "context (items repeated)"} <= set(terms["analysis"])
     repeated = terms.filter(analysis="context (items repeated)")
     assert all("item" in formula for formula in repeated["formula"])

@@ -37,7 +37,7 @@ from felicity.explore import (
 from felicity.explore.selection import PICKS, take
 from felicity.run import evaluate, open_model, read_run
 from felicity.stats import compare_all
-from felicity.studies.context import study_context
+from felicity.studies import study_function
 from tests.explore.runs import ODD, make_runs
 
 TOTAL = 38
@@ -277,12 +277,11 @@ def test_a_context_study_is_read_with_its_contexts_and_curves(
 ) -> None:
     folder = runs[0].parent
     models = [open_model(str(folder / name), cache=False) for name in ("tiny", "words.arpa")]
-    study_context(
-        str(folder / "pairs.csv"),
-        models,
+    study_function("context")(
+        folder / "pairs.csv",
+        models=models,
         out=tmp_path / "study",
-        lengths=[0, 2],
-        unit="sentences",
+        sentences=[0, 2],
         kinds=["matched_acceptable"],
         sample=2,
         report=False,
@@ -299,7 +298,9 @@ def test_a_context_study_is_read_with_its_contexts_and_curves(
         place = collection.find("tiny")
         lp = [sentence["lp"][place] for sentence in item["sentences"]]
         assert lp[0] - lp[1] == pytest.approx(item["margin"][place], abs=1e-6)
-        assert {curve["model"] for curve in read_contexts(collection)["rows"]} == {"tiny", "words"}
+        curves = read_contexts(collection)
+        assert {curve["model"] for curve in curves["rows"]} == {"tiny", "words"}
+        assert curves["unit"] == "sentences"
         assert "context" in list_stimuli(collection, parse_selection(collection, {})).columns
 
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput
-from felicity.run import read_run, read_study
-from felicity.studies import report_study
+from felicity.run import read_run
+from felicity.studies import read_study, report_study
 from tests.conftest import Answer, make_tiny_model
 
 Cli = Callable[..., Answer]
@@ -54,7 +54,8 @@ def test_a_study_is_read_reported_exported_and_compared_by_its_folder(cli: Cli, 
     assert (study / "report.html").read_bytes() == before
 
     written = [Path(name) for name in json.loads(cli("export", study, "--json").out)]
-    assert {path.stem for path in written} >= set(found.tables) | {"tokens", "judgements"}
+    named = {*found.tables, *found.record["kept"], "tokens", "judgements"}
+    assert {path.stem for path in written} >= named
     run = found.run(next(iter(found.runs)))
     tokens = pl.read_csv(study / "export" / next(iter(found.runs)) / "tokens.csv")
     assert tokens.columns[:5] == ["request", "item", "condition", "place", "piece"]

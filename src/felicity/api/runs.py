@@ -1,6 +1,6 @@
 """Runs of one model or several on a dataset, and what is read back from a folder: tables, page, export."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,6 @@ from felicity.run import (
     MeasureSettings,
     Model,
     Run,
-    Study,
     check_request,
     evaluate,
     export_tables,
@@ -28,11 +27,13 @@ from felicity.run import (
     is_study,
     list_runs,
     name_folder,
+    read_record,
     read_run,
-    read_study,
     report_run,
 )
-from felicity.studies import name_data, report_study
+from felicity.run import Study as OtherStudy
+from felicity.run import read_study as read_other_study
+from felicity.studies import STUDIES, Study, name_data, read_study, report_study
 
 GivenModel = str | Path | Model
 
@@ -209,7 +210,7 @@ def _find_folder(out: str | Path | None, model: str, *, several: bool) -> Path |
     return Path(out) / name_folder(model) if several else Path(out)
 
 
-def read(folder: str | Path, *, check: bool = True) -> Run | Runs | Study:
+def read(folder: str | Path, *, check: bool = True) -> Run | Runs | Study | OtherStudy:
     """What a folder holds: a run, the runs of several models, or a study.
 
     check: refuse what is unfinished, or was changed since it was written.
@@ -224,12 +225,17 @@ def read(folder: str | Path, *, check: bool = True) -> Run | Runs | Study:
     """
     path = Path(folder)
     if is_study(path):
-        return read_study(path, check=check)
+        return read_study(path, check=check) if _is_known(path) else read_other_study(path, check=check)
     found = list_runs(path)
     if found == [path]:
         return read_run(path, check=check)
     runs = [read_run(one, check=check) for one in found]
     return Runs({str(one.manifest["model"].get("name")): one for one in runs}, path)
+
+
+def _is_known(path: Path) -> bool:
+    """Whether the study in a folder is one of STUDIES."""
+    return str(read_record(path, check=False).get("study")) in STUDIES
 
 
 def report(folder: str | Path, *, check: bool = True) -> Path:
@@ -261,8 +267,16 @@ def export(
     below = Path(target) if target is not None else path / "export"
     written = []
     if is_study(path):
-        written += export_tables(read_study(path, check=check).tables, below, to=to, safe=safe)
+        written += export_tables(_read_tables(path, check=check), below, to=to, safe=safe)
     for name, run in find_runs(path).items():
         place = below if run == path else below / name
         written += read_run(run, check=check).export(place, to=to, safe=safe)
     return written
+
+
+def _read_tables(path: Path, *, check: bool) -> Mapping[str, pl.DataFrame]:
+    """The tables of a study: those of its plan, then those of its analysis."""
+    if not _is_known(path):
+        return read_other_study(path, check=check).tables
+    study = read_study(path, check=check)
+    return {name: study.place.read(name) for name in study.record["kept"]} | dict(study.tables)

@@ -11,7 +11,6 @@ from typer.main import get_command
 
 from felicity.cli import cache, causality, data, measures, models, rate, stimuli, train
 from felicity.cli.compare import compare
-from felicity.cli.context import context
 from felicity.cli.explore import explore
 from felicity.cli.fill import fill
 from felicity.cli.fit import fit
@@ -61,7 +60,7 @@ app = typer.Typer(
 )
 COMMANDS = {
     SCORE: (judge, surprisal, run, fill, generate),
-    STUDIES: (context, replay, reproduce),
+    STUDIES: (replay, reproduce),
     STATISTICS: (compare, fit, power, plot),
     RESULTS: (report, explore, export),
 }

@@ -1,7 +1,7 @@
 """The command of every study, made from its settings: `felicity NAME` for each of STUDIES."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from felicity.core.engine import EngineInfo
     from felicity.core.policy import Policy
     from felicity.run import Model
-    from felicity.studies import Study, StudyDefinition
+    from felicity.studies import Forecast as StudyForecast
+    from felicity.studies import Job, Study, StudyDefinition
 
 MODELS = "smollm2, a folder, a hub name, a .gguf or .arpa file, or openai:NAME; repeatable."
 Report = Annotated[bool, typer.Option(help="Write report.html and its figures.")]
@@ -133,8 +134,10 @@ def run_study(
     choose_dtype(opening.dtype, opening.device)
     opener = _opener(specs, scoring, opening, quiet=silent)
     if forecast:
-        for job, told in forecast_study(definition.name, settings, specs, open_one=opener):
-            out.print(f"{job.label}: {told}", soft_wrap=True, markup=False, highlight=False)
+        forecasts = forecast_study(
+            definition.name, settings, specs, open_one=opener, tokenizer=opening.tokenizer
+        )
+        _print_forecasts(forecasts, json=json)
         return
     folder = output or default_folder(definition, settings)
     with progress_bar(quiet=silent) as bar:
@@ -147,9 +150,22 @@ def run_study(
             policy=scoring.build(),
             report=report,
             progress=bar,
-            notify=(lambda _: None) if silent else _tell,
+            notify=None if silent else _tell,
+            tokenizer=opening.tokenizer,
         )
     print_study(study, json=json, quiet=quiet)
+
+
+def _print_forecasts(forecasts: "Iterator[tuple[Job, StudyForecast]]", *, json: bool) -> None:
+    rows = []
+    for job, found in forecasts:
+        if not json:
+            out.print(f"{job.label}: {found}", soft_wrap=True, markup=False, highlight=False)
+        rows.append(
+            {"model": job.model, "texts": found.texts, "tokens": found.tokens, "seconds": found.seconds}
+        )
+    if json:
+        print_json({"forecast": rows})
 
 
 def _opener(

@@ -12,9 +12,8 @@ import polars as pl
 
 from felicity.core.contrasts import Headline
 from felicity.core.errors import BadInput, UnknownName
-from felicity.core.files import read_frame
 from felicity.explore.index import Source, build_index
-from felicity.run import RunFolder, check_record, find_headline, is_study, list_runs, read_record
+from felicity.run import RunFolder, StudyFolder, check_record, find_headline, is_study, list_runs
 
 MODELS = "models"
 
@@ -173,21 +172,13 @@ def _collect(name: str, sources: tuple[Source, ...], path: Path, study: Path | N
     )
 
 
-def read_study_curves(study: Path) -> pl.DataFrame:
-    """Accuracy by kind and length of context, as the study wrote it.
+def read_study_estimates(study: Path) -> tuple[pl.DataFrame, str]:
+    """Accuracy by kind and length of context, as the study wrote it, and what the lengths are counted in.
 
     Raises BadInput if the study is not finished.
     """
-    path = study / "estimates.csv"
-    if not path.exists():
-        raise BadInput(f"{study} has no estimates.csv; run the study again to finish it.")
-    return read_frame(path)
-
-
-def read_study_unit(study: Path) -> str:
-    """What the lengths of a study's contexts are counted in."""
-    setting = read_record(study, check=False).get("setting", {})
-    return str(setting.get("unit", "tokens")) if isinstance(setting, dict) else "tokens"
+    folder = StudyFolder.open(study, check=False)
+    return folder.read_tables()["estimates"], str(folder.facts["design"]["unit"])
 
 
 def _without_repeats(paths: Sequence[Path]) -> list[Path]:

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.explore.collections import Collection, read_study_curves, read_study_unit
+from felicity.explore.collections import Collection, read_study_estimates
 from felicity.explore.comparison import MOST_POINTS, bin_points
 from felicity.stats import average_region_surprisal
 
@@ -71,9 +71,8 @@ def read_contexts(collection: Collection) -> dict[str, Any]:
     """Accuracy by length and kind of context, as the study estimated it, for all levels."""
     if collection.study is None:
         return {"rows": [], "unit": ""}
-    curves = read_study_curves(collection.study)
-    kept = curves.select(name for name in CURVE_COLUMNS if name in curves.columns)
-    return {"unit": read_study_unit(collection.study), "rows": kept.to_dicts()}
+    estimates, unit = read_study_estimates(collection.study)
+    return {"unit": unit, "rows": estimates.select(CURVE_COLUMNS).to_dicts()}
 
 
 def read_ratings(collection: Collection, measure: str, model: int) -> dict[str, Any]:

@@ -163,6 +163,7 @@ class Section:
     """A section: a heading, a sentence, figures, and a table of texts.
 
     names: how many of the first columns are text, the rest being numbers; notes: sentences under the table.
+    folded: whether the table is shown only on demand, as it is under figures.
     """
 
     name: str
@@ -173,6 +174,7 @@ class Section:
     rows: tuple[tuple[str, ...], ...] = ()
     names: int = 1
     notes: tuple[str, ...] = ()
+    folded: bool = False
 
 
 def mark_figures(sections: Sequence[Section], mark: str) -> list[Section]:

@@ -1,6 +1,7 @@
+from .data_settings import ColumnSettings as ColumnSettings
 from .data_settings import DataSettings as DataSettings
 from .data_settings import name_data as name_data
-from .definition import STUDIES as STUDIES
+from .definition import Forecast as Forecast
 from .definition import Job as Job
 from .definition import Models as Models
 from .definition import NamedModel as NamedModel
@@ -13,3 +14,4 @@ from .driver import study_function as study_function
 from .saved import report_study as report_study
 from .study import Study as Study
 from .study import read_study as read_study
+from .study_registry import STUDIES as STUDIES

@@ -15,12 +15,10 @@ PANEL = "Columns and parts of the data"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataSettings:
-    """A dataset and the part of it that a study uses."""
+class ColumnSettings:
+    """A dataset, and which columns or which part of it a study reads."""
 
     dataset: Data = argument("A dataset's name, or a file.", metavar="DATASET")
-    sample: int | None = option(None, "Use only this many items per suite.", least=1)
-    seed: int = option(0, "Seed of everything that is drawn.", least=0)
     source: Path | None = option(
         None, "A folder with your own copy of the dataset.", flag="--from", metavar="DIR", panel=PANEL
     )
@@ -57,18 +55,34 @@ class DataSettings:
             language=self.language,
         )
 
+    def read_whole(self, dataset: Data | None = None, *, rule: str | None = None) -> "Dataset":
+        """The dataset, or another one with the same columns.
+
+        Raises BadInput or UnknownName if it cannot be read.
+        """
+        from felicity.data import read_dataset, take_frame
+
+        given = self.dataset if dataset is None else dataset
+        if isinstance(given, str | Path):
+            return read_dataset(str(given), self.columns, rule=rule, folder=self.source)
+        return take_frame(given, self.columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSettings(ColumnSettings):
+    """A dataset and the part of it that a study uses."""
+
+    sample: int | None = option(None, "Use only this many items per suite.", least=1)
+    seed: int = option(0, "Seed of everything that is drawn.", least=0)
+
     def read(self, dataset: Data | None = None, *, rule: str | None = None) -> "tuple[Dataset, pl.DataFrame]":
         """The dataset, or another one with the same columns, and its items, sampled.
 
         Raises BadInput or UnknownName if it cannot be read.
         """
-        from felicity.data import read_dataset, sample_items, take_frame
+        from felicity.data import sample_items
 
-        given = self.dataset if dataset is None else dataset
-        if isinstance(given, str | Path):
-            data = read_dataset(str(given), self.columns, rule=rule, folder=self.source)
-        else:
-            data = take_frame(given, self.columns)
+        data = self.read_whole(dataset, rule=rule)
         return data, sample_items(data.items, self.sample, seed=self.seed)
 
 

@@ -8,14 +8,10 @@ A study is a package, or a module, that exports these functions; its settings st
 that imports nothing heavy, so that `felicity --help` can list the options of every study at once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
-
-from felicity.core.registry import Registry
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,9 +27,9 @@ class StudyDefinition:
 
     settings: its frozen dataclass (`felicity.core.settings`), whose docstring is the help of the command.
     code: the module that exports plan, analyse and sections. default_model: what is scored if no model is
-    named; None if the study can do without one. forecasts: whether `code` also exports `forecast(job)`, which
-    predicts how long a job takes. checkpoints: whether a model names a training, each of whose checkpoints
-    is a model of the study.
+    named; None if the study can do without one. forecasts: whether its jobs predict how long they take, so
+    that the command has `--forecast`. checkpoints: whether a model names a training, each of whose
+    checkpoints is a model of the study.
     """
 
     name: str
@@ -54,7 +50,8 @@ class StudyDefinition:
 class NamedModel:
     """A model of a study: its name in tables and folders, and how it is opened.
 
-    info: what it is; None for a tokenizer without weights. policy: the policy that was asked for; None for a
+    info: what it is; None for a tokenizer without weights. tokenizer: the local model whose tokens a served
+    one has, if it was given. policy: the policy that was asked for; None for a
     model that was given opened, which is scored as it is.
     """
 
@@ -62,6 +59,7 @@ class NamedModel:
     spec: str
     opener: Callable[["Policy | None"], "Model"]
     info: "EngineInfo | None" = None
+    tokenizer: str | None = None
     policy: "Policy | None" = None
 
     def open(self, policy: "Policy | None" = None) -> "Model":
@@ -70,18 +68,50 @@ class NamedModel:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """How long a job will take.
+
+    texts: still to be scored. tokens: how many the model must process for them. scored: texts that were
+    scored to find out.
+    """
+
+    texts: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    scored: int = 0
+
+    def __str__(self) -> str:
+        work = f"{self.texts:,} texts to score, {self.tokens:,} tokens to process"
+        return f"{work}: about {format_duration(self.seconds)}."
+
+
+def format_duration(seconds: float) -> str:
+    """Seconds in words.
+
+    >>> format_duration(40), format_duration(300), format_duration(9000)
+    ('40 seconds', '5 minutes', '2.5 hours')
+    """
+    if seconds < 90:
+        return f"{max(1, round(seconds))} seconds"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} minutes"
+    return f"{seconds / 3600:.1f} hours"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """One plan for the pipeline, carried out with an opened model in a folder of its own.
 
-    model: the model's name. part: what distinguishes the jobs of one model, such as a dataset. on_pending:
-    as in `carry_out`.
+    model: the model's name. part: what distinguishes the jobs of one model, such as a dataset. forecast:
+    predicts how long the job takes from the prompts that are still to be scored, stage by stage; it scores
+    some of them.
     """
 
     model: str
     lm: "Model"
     plan: "Plan"
     part: str = ""
-    on_pending: Callable[[Mapping[str, "pl.DataFrame"]], int] | None = None
+    forecast: Callable[[Mapping[str, "pl.DataFrame"]], Forecast] | None = None
 
     @property
     def label(self) -> str:
@@ -107,31 +137,3 @@ class Planned:
 
 
 Models = Sequence[NamedModel]
-
-
-def _accept(given: object) -> StudyDefinition:
-    """What an entry point provides.
-
-    Raises TypeError for anything else.
-    """
-    if isinstance(given, StudyDefinition):
-        return given
-    raise TypeError(f"a study is a StudyDefinition, not {type(given).__name__}")
-
-
-STUDIES: Registry[StudyDefinition] = Registry("study", accept=_accept)
-
-
-def _find_studies() -> Iterator[StudyDefinition]:
-    """The studies of this room: of every package, the STUDY in its module `settings`."""
-    room = import_module("felicity.studies")
-    for module in iter_modules(room.__path__, "felicity.studies."):
-        # The settings of the context study are not light yet.
-        if module.name.endswith(".context"):
-            continue
-        if module.ispkg and find_spec(f"{module.name}.settings"):
-            yield import_module(f"{module.name}.settings").STUDY
-
-
-for study in _find_studies():
-    STUDIES.register(study.name, study)

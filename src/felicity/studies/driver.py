@@ -17,6 +17,7 @@ from felicity.core.files import clear_leftovers, replacing
 from felicity.core.policy import Policy
 from felicity.core.progress import Progress, notebook_progress, rename_step
 from felicity.core.settings import check_settings, find_other, list_options, record_settings
+from felicity.design import build_prompts
 from felicity.engines import has_weights, list_checkpoints
 from felicity.run import (
     Model,
@@ -32,8 +33,9 @@ from felicity.run import (
     write_record,
     write_table,
 )
-from felicity.studies.definition import STUDIES, Job, NamedModel, Planned, StudyDefinition
+from felicity.studies.definition import Forecast, Job, NamedModel, Planned, StudyDefinition
 from felicity.studies.study import Study, read_study
+from felicity.studies.study_registry import STUDIES
 
 # Opens a model by name, with a policy or that of the command.
 Opener = Callable[[str, Policy | None], Model]
@@ -50,13 +52,15 @@ def carry_out_study(
     policy: Policy | None = None,
     report: bool = True,
     progress: Progress | None = None,
-    notify: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] | None = None,
+    tokenizer: str | None = None,
 ) -> Study:
     """A whole study: what is missing is scored, then everything is analysed; the folder `out` keeps it.
 
     given: the settings by name. open_one: opens a model that is given by name, with `policy` unless the study
-    asks for another. notify: told what a user should know before scoring starts. Without `out` the study is
-    kept as long as the returned object.
+    asks for another. notify: told what a user should know before scoring starts, and how long it will take.
+    tokenizer: the local tokenizer of served models. Without `out` the study is kept as long as the returned
+    object.
 
     Raises BadInput if the folder contains another study, and whatever its settings, data or models give
     reason for.
@@ -69,14 +73,16 @@ def carry_out_study(
         if definition.checkpoints:
             named = name_checkpoints(listed, open_one or _open, policy or Policy())
         else:
-            named = name_models(listed, open_one or _open, policy or Policy())
+            named = name_models(listed, open_one or _open, policy or Policy(), tokenizer=tokenizer)
         planned = begin_study(definition, settings, named, folder)
-        for note in planned.notes:
-            notify(f"Note: {note}")
+        if notify:
+            for note in planned.notes:
+                notify(f"Note: {note}")
         for job in planned.jobs:
             place = StudyFolder(folder, {}).run(job.model, job.part)
             shown = rename_step(progress or notebook_progress(), job.label)
-            carry_out(job.lm, job.plan, place, progress=shown, on_pending=job.on_pending)
+            told = partial(_tell_forecast, job, notify) if job.forecast and notify else None
+            carry_out(job.lm, job.plan, place, progress=shown, on_pending=told)
         analyse_study(folder)
         study = read_study(folder)
     except BaseException:
@@ -88,6 +94,16 @@ def carry_out_study(
     if report:
         study.report()
     return study
+
+
+def _tell_forecast(job: Job, notify: Callable[[str], None], waiting: Mapping[str, pl.DataFrame]) -> int:
+    """Say how long a job will take; the number of texts that were scored to find out."""
+    if job.forecast is None:
+        return 0
+    found = job.forecast(waiting)
+    if found.texts:
+        notify(f"{job.label}: {found}")
+    return found.scored
 
 
 def begin_study(
@@ -198,11 +214,14 @@ def open_study(path: str | Path, *, check: bool = True) -> StudyFolder:
     return StudyFolder(folder, record)
 
 
-def name_models(given: Sequence[Given], open_one: Opener, policy: Policy | None = None) -> list[NamedModel]:
+def name_models(
+    given: Sequence[Given], open_one: Opener, policy: Policy | None = None, *, tokenizer: str | None = None
+) -> list[NamedModel]:
     """The models of a study by name; each is opened for its name, before the first is scored.
 
-    policy: the one that `open_one` opens models with. Of several models no more than one is in memory at a
-    time. A folder with only a tokenizer has the folder's name and cannot be opened.
+    policy: the one that `open_one` opens models with. tokenizer: that of served models. Of several models no
+    more than one is in memory at a time. A folder with only a tokenizer has the folder's name and cannot be
+    opened.
 
     Raises BadInput if two have the same name.
     """
@@ -215,7 +234,17 @@ def name_models(given: Sequence[Given], open_one: Opener, policy: Policy | None 
         keep = isinstance(one, Model) or len(given) == 1
         opener = partial(_reopen, lm, open_one) if keep else partial(open_one, lm.spec)
         asked = None if isinstance(one, Model) else policy
-        found.append(NamedModel(name=lm.info.name, spec=lm.spec, opener=opener, info=lm.info, policy=asked))
+        served = lm.spec.startswith("openai:")
+        found.append(
+            NamedModel(
+                name=lm.info.name,
+                spec=lm.spec,
+                opener=opener,
+                info=lm.info,
+                tokenizer=tokenizer if served else None,
+                policy=asked,
+            )
+        )
     refuse_namesakes([model.name for model in found])
     return found
 
@@ -256,16 +285,22 @@ def _as_list(models: Given | Sequence[Given] | None, definition: StudyDefinition
 
 
 def forecast_study(
-    name: str, given: Mapping[str, Any], models: Sequence[Given], *, open_one: Opener | None = None
-) -> Iterator[tuple[Job, Any]]:
-    """Plan a study in a temporary folder and predict, job by job, how long it would take."""
+    name: str,
+    given: Mapping[str, Any],
+    models: Sequence[Given],
+    *,
+    open_one: Opener | None = None,
+    tokenizer: str | None = None,
+) -> Iterator[tuple[Job, Forecast]]:
+    """Plan a study in a temporary folder and predict, job by job, how long what is not cached would take."""
     definition = STUDIES[name]
     settings = check_settings(definition.settings, given)
-    named = name_models(_as_list(models, definition), open_one or _open)
+    named = name_models(_as_list(models, definition), open_one or _open, tokenizer=tokenizer)
     with tempfile.TemporaryDirectory(prefix="felicity-") as folder:
         planned = begin_study(definition, settings, named, Path(folder))
         for job in planned.jobs:
-            yield job, definition.load("forecast")(job)
+            if job.forecast:
+                yield job, job.forecast({"": build_prompts(job.plan.requests, job.plan.contexts)})
 
 
 def study_function(name: str) -> Callable[..., Study]:

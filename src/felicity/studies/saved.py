@@ -4,17 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from felicity.core.errors import UnknownName
-from felicity.run import read_record, read_study
+from felicity.run import read_record
 from felicity.studies.causality import report_causality
-from felicity.studies.context import report_context
-from felicity.studies.definition import STUDIES
-from felicity.studies.study import read_study as read_one
+from felicity.studies.study import read_study
+from felicity.studies.study_registry import STUDIES
 
-# By the kind of study that its record names.
-REPORTS: dict[str, Callable[..., Path]] = {
-    "causality": report_causality,
-    "context": report_context,
-}
+# Studies that are not among STUDIES, by the kind that their record names.
+REPORTS: dict[str, Callable[..., Path]] = {"causality": report_causality}
 
 
 def report_study(path: str | Path, *, check: bool = True) -> Path:
@@ -24,9 +20,9 @@ def report_study(path: str | Path, *, check: bool = True) -> Path:
 
     Raises BadInput if the folder is not that of a finished study, UnknownName for a study of another kind.
     """
-    if str(read_record(Path(path), check=check).get("study")) in STUDIES:
-        return read_one(path, check=check).report()
-    kind = read_study(path, check=check).kind
+    kind = str(read_record(Path(path), check=check).get("study"))
+    if kind in STUDIES:
+        return read_study(path, check=check).report()
     if kind not in REPORTS:
-        raise UnknownName("kind of study", kind, REPORTS, where=str(path))
+        raise UnknownName("kind of study", kind, (*STUDIES, *REPORTS), where=str(path))
     return REPORTS[kind](Path(path), check=check)

@@ -12,7 +12,7 @@ from felicity.core.errors import UnknownName
 from felicity.core.settings import check_settings, list_changed
 from felicity.report import Figure, Page, Provenance, render_snippet, write_page
 from felicity.run import Run, StudyFolder, read_policies, read_run
-from felicity.studies.definition import STUDIES
+from felicity.studies.study_registry import STUDIES
 
 
 @dataclass(frozen=True)

@@ -36,12 +36,12 @@ def test_accuracy_is_that_of_a_run_and_leaves_suites_out(wide: fe.Model) -> None
 
 def test_change_in_context_is_that_of_the_context_study(wide: fe.Model, tmp_path: Path) -> None:
     kinds = ("matched_acceptable", "matched_unacceptable", "unrelated")
-    done = fe.study_context(
-        "starter", wide, out=tmp_path / "study", lengths=(0, 40), kinds=kinds, sample=2, report=False
+    done = fe.context(  # type: ignore[attr-defined]
+        "starter", models=wide, out=tmp_path / "study", lengths=(0, 40), kinds=kinds, sample=2, report=False
     )
     files = Files({})
     for kind in kinds:
-        delta = done.findings.curves.filter(level="overall", kind=kind, length=40)["delta"].item()
+        delta = done["estimates"].filter(level="overall", kind=kind, length=40)["delta"].item()
         found = run_change(files, wide, dataset="starter", kind=kind, length=40, sample=2)
         assert found == pytest.approx(100 * delta)
 

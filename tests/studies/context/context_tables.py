@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 
 from felicity.core.sweep import KINDS
-from felicity.studies.context.report.contents import ContextPage
+from felicity.studies.context.report.context_tables import ContextTables
+from felicity.studies.context.sweep_tables import CORRELATIONS
 
 PULL = dict(zip(KINDS, (0.11, -0.25, 0.02, -0.06, -0.004), strict=True))
 LENGTHS = tuple(range(100, 1000, 100))
@@ -14,11 +15,11 @@ BASE = 0.78
 CURVE_COLUMNS = (
     *("model", "level", "name", "kind", "source", "perturbation", "length", "n", "suites"),
     *("accuracy", "low", "high", "delta", "delta_low", "delta_high", "ratio", "ties", "unstable"),
-    *("tokens", "ppl_margin", "ppl_low", "ppl_high"),
+    *("tokens", "ppl_margin", "ppl_low", "ppl_high", "drawn"),
 )
 
 
-def build_curves(
+def build_estimates(
     models: Sequence[str],
     names: Sequence[tuple[str, str]],
     *,
@@ -59,11 +60,11 @@ def _row(
     return (
         *(model, level, name, kind, None, perturbation, length, 3350, 67),
         *(accuracy, accuracy - 0.02, accuracy + 0.02, delta, delta - half, delta + half, accuracy / base - 1),
-        *(3, 12, length + 4.5, ppl, ppl - 3, ppl + 3),
+        *(3, 12, length + 4.5, ppl, ppl - 3, ppl + 3, "suites"),
     )
 
 
-def build_terms(models: Sequence[str]) -> pl.DataFrame:
+def build_regressions(models: Sequence[str]) -> pl.DataFrame:
     """Both regressions of each model; the numbers are invented, the terms are those of the study."""
     factors = ("Intercept", "log(length)", "matched", "acceptable")
     crossed = ("log(length):matched", "log(length):acceptable", "matched:acceptable")
@@ -84,12 +85,12 @@ def build_terms(models: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def build_links(
+def build_correlations(
     models: Sequence[str], suites: Sequence[str], seed: int = 1
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Points of three links and their coefficients."""
+    """Points of three correlations and their coefficients."""
     rng = np.random.default_rng(seed)
-    points, links = [], []
+    points, found = [], []
     for model in models:
         for kind, pull in PULL.items():
             base = np.clip(rng.normal(BASE, 0.12, len(suites)), 0.1, 1.0)
@@ -127,12 +128,12 @@ def build_links(
                         0.3 * f1 - 0.08 + float(rng.normal(0, 0.05)),
                     )
                 )
-    table = pl.DataFrame(points, schema=("model", "link", "kind", "name", "x", "y"), orient="row")
-    for (model, link, kind), part in table.group_by("model", "link", "kind", maintain_order=True):
+    table = pl.DataFrame(points, schema=("model", "variables", "kind", "name", "x", "y"), orient="row")
+    for (model, variables, kind), part in table.group_by("model", "variables", "kind", maintain_order=True):
         r = part.select(pl.corr("x", "y")).item()
-        links.append((model, link, kind, "pearson", part.height, r, r - 0.1, min(1.0, r + 0.1), 0.00001))
-    columns = ("model", "link", "kind", "method", "n", "r", "low", "high", "p")
-    return table, pl.DataFrame(links, schema=columns, orient="row")
+        ends = (r - 0.1, min(1.0, r + 0.1))
+        found.append((model, variables, kind, "pearson", part.height, r, *ends, 0.00001, 0.0001, None, ""))
+    return table, pl.DataFrame(found, schema=CORRELATIONS, orient="row")
 
 
 def build_matrix(models: Sequence[str], suites: Sequence[str], seed: int = 2) -> pl.DataFrame:
@@ -152,7 +153,7 @@ def build_matrix(models: Sequence[str], suites: Sequence[str], seed: int = 2) ->
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
-def build_gains(models: Sequence[str], suites: Sequence[str], seed: int = 3) -> pl.DataFrame:
+def build_suite_changes(models: Sequence[str], suites: Sequence[str], seed: int = 3) -> pl.DataFrame:
     """A mean and its spread for each suite and kind."""
     rng = np.random.default_rng(seed)
     rows = [
@@ -161,8 +162,8 @@ def build_gains(models: Sequence[str], suites: Sequence[str], seed: int = 3) -> 
         for kind, pull in PULL.items()
         for suite in suites
     ]
-    gains = pl.DataFrame(rows, schema=("model", "kind", "suite", "mean", "sd"), orient="row")
-    return gains.with_columns(low=pl.col("mean") - 0.1, high=pl.col("mean") + 0.1, n=pl.lit(20))
+    changes = pl.DataFrame(rows, schema=("model", "kind", "suite", "mean", "sd"), orient="row")
+    return changes.with_columns(low=pl.col("mean") - 0.1, high=pl.col("mean") + 0.1, n=pl.lit(20))
 
 
 def build_regions(models: Sequence[str], suites: Sequence[str], seed: int = 4) -> pl.DataFrame:
@@ -202,27 +203,25 @@ def build_study(
     phenomena: Sequence[str],
     suites: Sequence[str],
     perturbations: Sequence[str] = ("none", "adverb_before", "quotation", "all"),
-) -> ContextPage:
+) -> ContextTables:
     """A study with every table it can have."""
     names = [("overall", "all"), *(("phenomenon", name) for name in phenomena)]
-    points, links = build_links(models, suites)
-    return ContextPage(
+    points, correlations = build_correlations(models, suites)
+    return ContextTables(
         dataset="blimp",
-        curves=build_curves(models, names, perturbations=perturbations),
-        terms=build_terms(models),
-        points=points,
-        links=links,
-        gains=build_gains(models, suites),
-        matrix=build_matrix(models, suites),
-        regions=build_regions(models, ("number_orc", "reflexive_prep_fem", "npz_obj")),
+        tables={
+            "estimates": build_estimates(models, names, perturbations=perturbations),
+            "regressions": build_regressions(models),
+            "points": points,
+            "correlations": correlations,
+            "suite_changes": build_suite_changes(models, suites),
+            "matrix": build_matrix(models, suites),
+            "regions": build_regions(models, ("number_orc", "reflexive_prep_fem", "npz_obj")),
+        },
         facts=(
             ("Dataset", "blimp: 67 suites, 50 items of each"),
             ("Models", ", ".join(models)),
             ("Lengths", "100 to 900 tokens of smollm2"),
             ("Contexts", "own, one draw an item, seed 0"),
         ),
-        notes=("principle_A_reconstruction has too few sentences for 900 tokens: 12 items stop at 800.",),
-        command="felicity context blimp -m smollm2 --lengths 0:900:100",
-        created="2026-01-31",
-        version="0.1.0",
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from felicity.core.sweep import KINDS
-from felicity.studies.context.tables import STUDY_JUDGEMENTS
+from felicity.studies.context.sweep_tables import STUDY_JUDGEMENTS
 
 LENGTHS = (100, 300, 900)
 

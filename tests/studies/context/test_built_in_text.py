@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from felicity.core.ids import hash_file
-from felicity.studies.context.settings import BUILT_IN_TEXT, find_text
+from felicity.studies.context.sweep_design import BUILT_IN_TEXT, find_text
 from tests.conftest import Answer, make_tiny_model
 
 
@@ -31,7 +30,7 @@ def test_the_built_in_text_stands_in_and_is_noted_on_stderr_and_in_the_record(
     assert "unrelated contexts are drawn from the built-in text" in " ".join(answer.err.split())
     record = json.loads((folder / "study.json").read_text(encoding="utf-8"))
     assert any("built-in text" in note for note in record["notes"])
-    assert record["setting"]["text"] == hash_file(BUILT_IN_TEXT)
+    assert find_text(None, ("unrelated",)) == BUILT_IN_TEXT
 
 
 @pytest.mark.usefixtures("no_wikitext")

@@ -11,8 +11,8 @@ from felicity.stats.compare import compare_pairs
 from felicity.stats.inference import compare_shares
 from felicity.stats.intervals import estimate_accuracy, wilson_interval
 from felicity.stats.paired_tests import Pairs
-from felicity.studies.context.curves import draw_curves
-from felicity.studies.context.tables import CURVES
+from felicity.studies.context.context_curves import draw_curves
+from felicity.studies.context.sweep_tables import ESTIMATES
 from tests.studies.context.sweeps import judge, sweep, table
 
 MATCHED = "matched_acceptable"
@@ -72,7 +72,7 @@ def test_there_is_no_ratio_to_a_baseline_of_nought() -> None:
 
 def test_rows_come_by_level_name_kind_and_length_and_fit_the_schema() -> None:
     curves = draw_curves(sweep(suites=2, items=3))
-    assert curves.schema == pl.Schema(CURVES)
+    assert curves.schema == pl.Schema(ESTIMATES)
     assert curves["level"].unique(maintain_order=True).to_list() == ["overall", "phenomenon", "suite"]
     overall = curves.filter(level="overall")
     assert overall["kind"].to_list()[:4] == ["none", *[MATCHED] * 3]
@@ -161,6 +161,13 @@ def test_the_draws_of_an_item_are_answers_of_one_item() -> None:
         rows += [judge(f"s/{i}", float(i < 10), MATCHED, 10, draw=draw) for draw in range(3)]
     found = row(draw_curves(table(rows)), level="suite", kind=MATCHED)
     assert (found["low"], found["high"]) == pytest.approx(wilson_interval(10, 20))
+    # Every item right in one draw of three: a third of an answer each, whichever draw comes first.
+    rows += [
+        judge(f"s/{i}", float(draw == 2), MATCHED, 20, draw=draw) for i in range(20) for draw in range(3)
+    ]
+    assert row(draw_curves(table(rows)), level="suite", kind=MATCHED, length=20)["accuracy"] == pytest.approx(
+        1 / 3
+    )
 
 
 def test_margins_have_students_interval_over_items() -> None:

@@ -6,7 +6,7 @@ import polars as pl
 
 from felicity.core.contrasts import PAIR
 from felicity.explore.layout import run_margin
-from felicity.studies.context.scoring import find_ppl_margins
+from felicity.studies.context.sweep_scoring import find_ppl_margins
 
 
 def test_two_infinite_perplexities_are_level() -> None:

@@ -4,8 +4,8 @@ import pytest
 from scipy.stats import sem, t
 
 from felicity.core.errors import BadInput
-from felicity.studies.context.analysis import draw_region_curves, list_critical
-from felicity.studies.context.tables import REGION_CURVES, STUDY_REGIONS
+from felicity.studies.context.sweep_analysis import draw_region_curves, list_critical
+from felicity.studies.context.sweep_tables import REGION_CURVES, STUDY_REGIONS
 
 MATCHED = "matched_acceptable"
 ITEMS = pl.DataFrame(

@@ -5,8 +5,7 @@ import pytest
 from felicity.core.errors import BadInput
 from felicity.stats import compare_conclusions
 from felicity.studies.context import regressions
-from felicity.studies.context.regressions import print_terms
-from felicity.studies.context.tables import TERMS
+from felicity.studies.context.sweep_tables import REGRESSIONS
 from tests.studies.context.sweeps import judge, sweep, table
 
 # lme4 1.1.31 on the same rows, unmerged, written out as CSV:
@@ -130,7 +129,6 @@ def test_a_model_that_cannot_be_fitted_says_why_and_the_other_still_stands() -> 
     failed = fit_regressions(judgements).filter(analysis="unrelated").row(0, named=True)
     assert failed["term"] is None
     assert "the same in every row" in failed["note"]
-    assert failed["note"] in print_terms(fit_regressions(judgements))
     assert fit_regressions(judgements).filter(analysis="context").height == 8
 
 
@@ -157,22 +155,12 @@ def test_models_and_perturbations_are_fitted_apart() -> None:
 def test_without_contexts_there_is_nothing_to_fit() -> None:
     terms = fit_regressions(table([judge("a/1", 1.0), judge("a/2", 0.0)]))
     assert terms.is_empty()
-    assert terms.schema == pl.Schema(TERMS)
+    assert terms.schema == pl.Schema(REGRESSIONS)
 
 
 def test_several_measures_are_refused() -> None:
     with pytest.raises(BadInput, match="by lp and slor; analyse one measure at a time"):
         fit_regressions(table([judge("a/1", 1.0), judge("a/1", 1.0, measure="slor")]))
-
-
-def test_the_regression_is_printed_as_a_paper_would() -> None:
-    text = print_terms(fit_regressions(own()))
-    assert "m, context: accuracy ~ log(length) * matched * acceptable + (1 | phenomenon)" in text
-    # b .2119, SE .0789 (above): z 2.69, p .0072, interval b -+ 1.96 SE.
-    row = next(line for line in text.splitlines() if line.startswith("log(length):matched:acceptable"))
-    assert " ".join(row.split()[1:]) == "0.212 0.079 2.69 [0.057, 0.367] p = .007 **"
-    assert "1152 judgements; phenomenon 4 (SD 0.24)" in text
-    assert "acceptable: +1 acceptable, -1 unacceptable" in text
 
 
 def test_the_model_with_items_equals_lme4_and_says_what_changes() -> None:

@@ -1,11 +1,12 @@
 """The context study as a whole: from a dataset and a small model to tables and a page."""
 
-import contextlib
 import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -14,16 +15,20 @@ import felicity as fe
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.sweep import KINDS
-from felicity.data.pairs import Columns
-from felicity.engines.token_counter import open_counter
-from felicity.studies.context.plan import plan_study
-from felicity.studies.context.scoring import Forecast
-from felicity.studies.context.settings import Setting, parse_lengths
-from felicity.studies.context.study import Finished, plan_in, run_study
+from felicity.run import Model
+from felicity.studies import Study, carry_out_study
+from felicity.studies.context.settings import parse_lengths
 from tests.conftest import Answer, make_tiny_model
 from tests.engines.shapes import make_masked
 
 OWN = ("matched_acceptable", "matched_unacceptable", "mismatched_acceptable", "mismatched_unacceptable")
+ASKED = {
+    "dataset": "starter",
+    "phenomenon": "binding",
+    "lengths": (0, 40, 80, 160),
+    "kinds": OWN,
+    "sample": 4,
+}
 
 
 @pytest.fixture(scope="session")
@@ -32,33 +37,24 @@ def wide_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_model(tmp_path_factory.mktemp("wide") / "wide-gpt2", seed=3, window=1024)
 
 
-def make_setting(model: Path, **changes: object) -> Setting:
-    given: dict[str, object] = {
-        "dataset": "starter",
-        "columns": Columns(phenomenon="binding"),
-        "lengths": (0, 40, 80, 160),
-        "kinds": OWN,
-        "tokenizer": str(model),
-        "sample": 4,
-    }
-    return Setting(**(given | changes))  # type: ignore[arg-type]
+def carry_out(out: Path, *models: Path | Model, report: bool = False, **changes: Any) -> Study:
+    """The study of ASKED, with some settings changed; models that are named are not cached."""
+    given = [model if isinstance(model, Model) else fe.model(str(model), cache=False) for model in models]
+    return fe.context(models=given, out=out, report=report, **(ASKED | changes))  # type: ignore[attr-defined,no-any-return]
 
 
-def study(setting: Setting, folder: Path, *models: str, **options: object) -> Finished:
-    planned = plan_in(folder, setting, lambda: open_counter(setting.tokenizer))
-    opened = [lambda spec=spec: fe.model(spec, cache=False) for spec in models or (setting.tokenizer,)]
-    return run_study(planned, opened, folder, report=False, **options)  # type: ignore[arg-type]
+def read_judgements(study: Study) -> pl.DataFrame:
+    return pl.concat(
+        study.run(name)["judgements"].with_columns(pl.lit(name).alias("model")) for name in study.runs
+    )
 
 
 @pytest.fixture(scope="module")
-def done(wide_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    setting = make_setting(wide_model)
-    folder = tmp_path_factory.mktemp("study")
-    planned = plan_in(folder, setting, lambda: open_counter(setting.tokenizer))
-    return run_study(planned, [lambda: fe.model(str(wide_model), cache=False)], folder)
+def done(wide_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return carry_out(tmp_path_factory.mktemp("study") / "out", wide_model, report=True)
 
 
-def test_delta_accuracy_recomputed_from_the_tables_equals_the_estimates(done: Finished) -> None:
+def test_delta_accuracy_recomputed_from_the_tables_equals_the_estimates(done: Study) -> None:
     judged = pl.read_parquet(done.folder / "models" / "wide-gpt2" / "judgements.parquet").to_dicts()
     kept = pl.read_csv(done.folder / "estimates.csv").filter(pl.col("level") == "overall")
     without = {row["item"]: row["passed"] for row in judged if row["kind"] == "none"}
@@ -74,10 +70,16 @@ def test_delta_accuracy_recomputed_from_the_tables_equals_the_estimates(done: Fi
         assert cell["delta"] == pytest.approx(sum(changes) / len(changes), abs=1e-12)
 
 
-def test_every_score_is_that_of_the_text_behind_its_context(done: Finished, wide_model: Path) -> None:
+def test_every_table_has_one_name_on_disk_and_in_python(done: Study) -> None:
+    assert list(done.tables) == ["estimates", "regressions", "points", "correlations", "suite_changes"]
+    assert {path.stem for path in done.folder.glob("*.csv")} == set(done.tables)
+    assert {path.stem for path in done.folder.glob("*.parquet")} == {"items", "contexts", "requests", "sides"}
+
+
+def test_every_score_is_that_of_the_text_behind_its_context(done: Study, wide_model: Path) -> None:
     scores = pl.read_parquet(done.folder / "models" / "wide-gpt2" / "scores.parquet").filter(measure="lp")
-    texts = done.planned.contexts.select("context", "context_text").unique("context")
-    asked = done.planned.requests.join(texts, on="context", how="left").sample(60, seed=1)
+    texts = done.place.read("contexts").select("context", "context_text").unique("context")
+    asked = done.place.read("requests").join(texts, on="context", how="left").sample(60, seed=1)
     plain = fe.model(str(wide_model), cache=False)
     direct = [
         plain.score(text, context=context)["lp"][0] for text, context in asked["text", "context_text"].rows()
@@ -87,7 +89,7 @@ def test_every_score_is_that_of_the_text_behind_its_context(done: Finished, wide
         assert known[request] == pytest.approx(value, abs=1e-4)
 
 
-def test_scores_in_context_are_those_of_minicons(done: Finished, wide_model: Path) -> None:
+def test_scores_in_context_are_those_of_minicons(done: Study, wide_model: Path) -> None:
     from minicons.scorer import IncrementalLMScorer
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -96,108 +98,118 @@ def test_scores_in_context_are_those_of_minicons(done: Finished, wide_model: Pat
     tokenizer = AutoTokenizer.from_pretrained(wide_model)
     tokenizer.pad_token = tokenizer.eos_token
     peer = IncrementalLMScorer(AutoModelForCausalLM.from_pretrained(wide_model), "cpu", tokenizer=tokenizer)
-    texts = done.planned.contexts.select("context", "context_text").unique("context")
-    asked = done.planned.requests.join(texts, on="context").sample(40, seed=2)
+    texts = done.place.read("contexts").select("context", "context_text").unique("context")
+    asked = done.place.read("requests").join(texts, on="context").sample(40, seed=2)
     contexts, sentences = asked["context_text"].to_list(), asked["text"].to_list()
     theirs = peer.conditional_score(contexts, sentences, reduction=lambda scores: scores.sum(0).item())
     for mine, other in zip(ours.score(sentences, context=contexts)["lp"], theirs, strict=True):
         assert mine == pytest.approx(other, abs=1e-3)
 
 
+def stop_halfway(suite: str, finished: int, total: int) -> None:
+    if finished > total // 2:
+        raise KeyboardInterrupt
+
+
 def test_a_study_broken_off_goes_on_and_ends_the_same(
-    done: Finished, wide_model: Path, tmp_path: Path, empty_cache: Path
+    done: Study, wide_model: Path, tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    setting = make_setting(wide_model)
-
-    def stop(suite: str, finished: int, total: int) -> None:
-        if finished > total // 2:
-            raise KeyboardInterrupt
-
-    planned = plan_in(tmp_path, setting, lambda: open_counter(setting.tokenizer))
-    models = [lambda: fe.model(str(wide_model))]
+    go_on = partial(carry_out_study, "context", ASKED, str(wide_model), out=tmp_path, report=False)
     with pytest.raises(KeyboardInterrupt):
-        run_study(planned, models, tmp_path, progress=lambda _: stop)
+        go_on(progress=stop_halfway)
     begun: list[int] = []
-    planned = plan_in(tmp_path, setting, lambda: pytest.fail("contexts are drawn once"))  # type: ignore[arg-type,return-value]
-    again = run_study(
-        planned,
-        models,
-        tmp_path,
-        progress=lambda _: lambda suite, now, total: begun.append(now),
-        report=False,
+    monkeypatch.setattr(
+        "felicity.studies.context.sweep_plan.open_counter", lambda _: pytest.fail("contexts are drawn once")
     )
-    assert again.judgements.equals(done.judgements)
-    assert again.findings.curves.equals(done.findings.curves)
+    again = go_on(progress=lambda suite, now, total: begun.append(now))
+    assert read_judgements(again).equals(read_judgements(done))
+    for name, table in done.tables.items():
+        assert again[name].equals(table), name
     # What was scored before the interrupt counts as done from the start.
     assert begun[0] > 0
-    assert begun[-1] == len(planned.requests)
+    assert begun[-1] == again.facts["sizes"]["texts"]
 
 
 def test_two_models_stand_behind_the_same_contexts(wide_model: Path, tmp_path: Path) -> None:
     other = make_tiny_model(tmp_path / "other-gpt2", seed=9, window=1024)
-    setting = make_setting(wide_model, sample=2, lengths=(0, 60))
-    found = study(setting, tmp_path / "study", str(wide_model), str(other))
-    assert found.judgements["model"].unique().sort().to_list() == ["other-gpt2", "wide-gpt2"]
-    for _, part in found.judgements.group_by("item", "kind", "length"):
+    found = carry_out(tmp_path / "study", wide_model, other, sample=2, lengths=(0, 60))
+    judged = read_judgements(found)
+    assert judged["model"].unique().sort().to_list() == ["other-gpt2", "wide-gpt2"]
+    for _, part in judged.group_by("item", "kind", "length"):
         assert part["context"].n_unique() == 1
-    taken = study(
-        make_setting(other, sample=2, lengths=(0, 60)), tmp_path / "again", str(other)
-    )  # its own tokenizer cuts elsewhere or not at all, but the table can be handed on
-    handed = plan_study(setting, lambda _: [], given=found.folder / "contexts.parquet")
-    assert handed.contexts.equals(found.planned.contexts)
-    assert handed.requests.equals(found.planned.requests)
-    assert set(taken.planned.items["item"]) == set(found.planned.items["item"])
-
-
-def test_python_asks_for_the_same_study(done: Finished, wide_model: Path, tmp_path: Path) -> None:
-    lm = fe.model(str(wide_model), cache=False)
-    asked = fe.study_context(
+    handed = fe.context(  # type: ignore[attr-defined]
         "starter",
-        lm,
-        out=tmp_path,
-        lengths=[0, 40, 80, 160],
-        kinds=list(OWN),
-        columns=Columns(phenomenon="binding"),
-        sample=4,
+        phenomenon="binding",
+        models=fe.model(str(other), cache=False),
+        contexts=tmp_path / "study" / "contexts.parquet",
+        out=tmp_path / "handed",
         report=False,
     )
-    assert asked.judgements.equals(done.judgements)
-    assert asked.report is None
+    for name in ("contexts", "requests", "items"):
+        assert handed.place.read(name).equals(found.place.read(name)), name
+    assert handed["estimates"].equals(found["estimates"].filter(model="other-gpt2"))
 
 
-def test_a_folder_of_another_study_is_refused(done: Finished, wide_model: Path) -> None:
-    with pytest.raises(BadInput, match=r"another seed \(0, not 1\)"):
-        plan_in(done.folder, make_setting(wide_model, seed=1), lambda: open_counter(str(wide_model)))
+def test_the_command_asks_for_the_same_study_as_python(
+    cli: Callable[..., Answer], done: Study, wide_model: Path, tmp_path: Path
+) -> None:
+    kinds = [word for kind in OWN for word in ("--kind", kind)]
+    grid = ("--lengths", "0,40,80,160", "--phenomenon", "binding", "--sample", 4)
+    asked = ("context", "starter", "-m", wide_model, *grid, *kinds, "--no-cache")
+    answer = cli(*asked, "-o", tmp_path / "out", "-q", "--no-report")
+    assert answer.code == 0, answer.err
+    kept = fe.read(tmp_path / "out")
+    for name, table in done.tables.items():
+        assert kept[name].equals(table), name  # type: ignore[index]
+    assert not (tmp_path / "out" / "report.html").exists()
+    # The same lengths in another order are the same study, others are not.
+    assert cli(*asked[:5], "160,80,40,0", *asked[6:], "-o", tmp_path / "out", "-q").code == 0
+    assert cli(*asked[:5], "0:160:40", *asked[6:], "-o", tmp_path / "out", "-q").code == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"seed": 1}, r"another seed \(none, now 1\)"), ({"length_tokenizer": "smollm2"}, "length tokenizer")],
+)
+def test_a_folder_of_another_study_is_refused(
+    done: Study, wide_model: Path, changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        carry_out(done.folder, wide_model, **changes)
+
+
+def test_a_study_goes_on_only_with_the_tokens_it_counted(done: Study, tmp_path: Path) -> None:
+    other = make_tiny_model(tmp_path / "other-gpt2", seed=9, window=1024)
+    with pytest.raises(BadInput, match=r"another length tokenizer .*other-gpt2"):
+        carry_out(done.folder, other)
 
 
 def test_shared_contexts_are_a_random_effect(wide_model: Path, tmp_path: Path) -> None:
-    found = study(make_setting(wide_model, contexts_per_suite=2, sample=8), tmp_path)
-    behind = found.judgements.filter(pl.col("kind") != "none")
+    found = carry_out(tmp_path, wide_model, contexts_per_suite=2, sample=8)
+    behind = read_judgements(found).filter(pl.col("kind") != "none")
     readers = behind.group_by("series").agg(pl.col("item").n_unique())["item"]
     assert readers.to_list() == [4] * len(readers)
-    assert "(1 | series)" in found.findings.terms["formula"][0]
+    assert "(1 | series)" in found["regressions"]["formula"][0]
 
 
 def test_suites_before_suites_make_a_matrix_and_perturbations_a_scatter(
     wide_model: Path, tmp_path: Path
 ) -> None:
-    setting = make_setting(
+    found = carry_out(
+        tmp_path,
         wide_model,
         kinds=("matched_acceptable",),
-        from_suites=("all",),
+        from_suites="all",
         perturbations=("adverb_before", "quotation", "all"),
-        unit="sentences",
-        lengths=(0, 3),
+        lengths=None,
+        sentences=(0, 3),
         contexts_per_suite=1,
         sample=2,
     )
-    found = study(setting, tmp_path)
-    suites = found.planned.items["suite"].n_unique()
-    assert len(found.findings.matrix) == 2 * suites**2
-    assert found.findings.matrix["token_f1"].is_between(0, 1).all()
-    points = found.findings.points.filter(
-        link="perturbation similarity and change", kind="matched_acceptable"
-    )
+    suites = found.facts["sizes"]["suites"]
+    assert len(found["matrix"]) == 2 * suites**2
+    assert found["matrix"]["token_f1"].is_between(0, 1).all()
+    points = found["points"].filter(variables="perturbation similarity and change", kind="matched_acceptable")
     alike = dict(points["name", "x"].rows())
     assert alike["none"] == 1.0
     assert alike["none"] > alike["adverb_before"] > alike["all"] > 0
@@ -207,25 +219,24 @@ def test_formulas_are_judged_in_context_with_their_critical_regions(
     published: Callable[[str], Path], wide_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FELICITY_DATA", str(published("syntaxgym").parent))
-    setting = make_setting(
-        wide_model, dataset="syntaxgym", columns=Columns(suite="number_prep"), kinds=OWN[:2], sample=2,
-        lengths=(0, 30),
-    )  # fmt: skip
-    found = study(setting, tmp_path)
-    assert found.judgements["measure"].unique().to_list() == ["surprisal_bits"]
-    assert found.judgements["ppl_margin"].null_count() == len(found.judgements)
-    regions = found.findings.regions
+    changes = {"dataset": "syntaxgym", "phenomenon": None, "suite": "number_prep", "sample": 2}
+    found = carry_out(tmp_path, wide_model, **changes, kinds=OWN[:2], lengths=(0, 30))
+    judged = read_judgements(found)
+    assert judged["measure"].unique().to_list() == ["surprisal_bits"]
+    assert judged["ppl_margin"].null_count() == len(judged)
+    regions = found["regions"]
     assert regions["name"].unique().to_list() == ["matrix_v"]
     assert sorted(regions["length"].unique()) == [0, 30]
 
 
 def test_crows_pairs_takes_the_less_stereotyping_sentence_as_acceptable(
-    published: Callable[[str], Path], wide_model: Path, monkeypatch: pytest.MonkeyPatch
+    published: Callable[[str], Path], wide_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FELICITY_DATA", str(published("crows_pairs").parent))
-    setting = make_setting(wide_model, dataset="crows_pairs", columns=None, sample=1, lengths=(0, 50))
-    planned = plan_study(setting, open_counter(str(wide_model)))
-    assert planned.dataset.method == "less"
+    changes = {"dataset": "crows_pairs", "phenomenon": None, "sample": 1}
+    found = carry_out(tmp_path, wide_model, **changes, lengths=(0, 50), kinds=OWN[:1])
+    assert found.facts["method"] == "less"
+    assert found.facts["score"]["name"] == "Anti-stereotyping score"
 
 
 @pytest.mark.slow
@@ -254,65 +265,58 @@ def test_a_masked_model_is_studied_too(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.csv"
     animals = ("cat", "dog", "cow", "pig", "hen")
     pairs.write_text("good,bad\n" + "".join(f"A {name} runs.,A {name} run.\n" for name in animals))
-    setting = Setting(
-        dataset=str(pairs), tokenizer=str(masked), unit="sentences", lengths=(0, 1), kinds=OWN[:1]
-    )
-    planned = plan_in(tmp_path / "study", setting, lambda: open_counter(str(masked)))
-    found = run_study(planned, [lambda: fe.model(str(masked), cache=False)], tmp_path / "study", report=False)
-    assert found.judgements.filter(pl.col("kind") != "none").height == len(animals)
+    changes = {"dataset": pairs, "phenomenon": None, "sample": None, "lengths": None, "sentences": (0, 1)}
+    found = carry_out(tmp_path / "study", masked, **changes, kinds=OWN[0])
+    assert read_judgements(found).filter(pl.col("kind") != "none").height == len(animals)
 
 
 def test_contexts_are_never_shortened_behind_the_users_back(wide_model: Path, tmp_path: Path) -> None:
     narrow = make_tiny_model(tmp_path / "narrow", seed=1, window=64)
-    setting = make_setting(wide_model, sample=1, lengths=(0, 160), kinds=OWN[2:3])
-    planned = plan_in(tmp_path / "study", setting, lambda: open_counter(str(wide_model)))
     lm = fe.model(str(narrow), policy=Policy(overflow="drop"), cache=False)
+    changes = {"sample": 1, "lengths": (0, 160), "kinds": OWN[2:3], "length_tokenizer": str(wide_model)}
     with pytest.raises(BadInput, match="--overflow drop would shorten"):
-        run_study(planned, [lambda: lm], tmp_path / "study", report=False)
+        carry_out(tmp_path / "study", lm, **changes)
+
+
+def count_texts(told: str) -> int:
+    """The texts that a forecast promises."""
+    return int(told.split(": ")[1].split(" texts")[0].replace(",", ""))
 
 
 def test_a_study_taken_up_again_forecasts_what_is_left(
     wide_model: Path, tmp_path: Path, empty_cache: Path
 ) -> None:
-    setting = make_setting(wide_model, sample=2)
-
-    def stop(suite: str, finished: int, total: int) -> None:
-        if finished > total // 2:
-            raise KeyboardInterrupt
-
-    told: list[Forecast] = []
-    for progress in (stop, lambda *_: None):
-        planned = plan_in(tmp_path, setting, lambda: open_counter(setting.tokenizer))
-        with contextlib.suppress(KeyboardInterrupt):
-            run_study(
-                planned,
-                [lambda: fe.model(str(wide_model))],
-                tmp_path,
-                progress=lambda _, chosen=progress: chosen,
-                on_forecast=lambda _, forecast: told.append(forecast),
-                report=False,
-            )
-    assert told[1].requests < 0.6 * told[0].requests
+    told: list[str] = []
+    go_on = partial(
+        carry_out_study, "context", ASKED | {"sample": 2}, str(wide_model), out=tmp_path, report=False
+    )
+    with pytest.raises(KeyboardInterrupt):
+        go_on(progress=stop_halfway, notify=told.append)
+    go_on(notify=told.append)
+    first, second = (count_texts(text) for text in told if "texts to score" in text)
+    assert second < 0.6 * first
 
 
 def test_a_forecast_comes_before_the_work_and_counts_all_of_it(wide_model: Path, tmp_path: Path) -> None:
-    told: list[Forecast] = []
-    found = study(
-        make_setting(wide_model, sample=2), tmp_path, on_forecast=lambda _, forecast: told.append(forecast)
+    told: list[str] = []
+    lm = fe.model(str(wide_model), cache=False)
+    found = carry_out_study(
+        "context", ASKED | {"sample": 2}, lm, out=tmp_path, report=False, notify=told.append
     )
     # Some items have the same sentence, which is scored once.
-    asked = found.planned.requests.unique(["context", "text"], maintain_order=True)
+    asked = found.place.read("requests").unique(["context", "text"], maintain_order=True)
     pilot = asked.filter(pl.col("item") == asked["item"][0])
-    assert told[0].requests == len(asked) - len(pilot)
-    assert told[0].seconds > 0
+    (forecast,) = (text for text in told if "texts to score" in text)
+    assert forecast.startswith("wide-gpt2: ")
+    assert count_texts(forecast) == len(asked) - len(pilot)
 
 
 def test_a_rule_without_sentences_to_compare_is_refused(
-    published: Callable[[str], Path], wide_model: Path, monkeypatch: pytest.MonkeyPatch
+    published: Callable[[str], Path], wide_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FELICITY_DATA", str(published("lau2020").parent))
     with pytest.raises(NotPossible, match="cannot be judged in contexts"):
-        plan_study(make_setting(wide_model, dataset="lau2020", columns=None), open_counter(str(wide_model)))
+        carry_out(tmp_path, wide_model, dataset="lau2020", phenomenon=None)
 
 
 @pytest.mark.parametrize("grid", ["", "0:900", "a,b", "-5,10", "0", "0:100:0"])
@@ -332,8 +336,26 @@ def test_the_command_writes_a_study_and_goes_on_with_it(
         answer = cli(*asked)
         assert answer.code == 0, answer.err
         assert "accuracy without context" in answer.out
-    assert (tmp_path / "out" / "report.html").exists()
-    assert {path.name for path in (tmp_path / "out").glob("*.csv")} >= {"estimates.csv", "suites.csv"}
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    # The answer comes before the design, and the command last.
+    order = ["Does a preceding context change accuracy?", "o detectable difference", "How sure is this?"]
+    order += ["What was done", "How this was made"]
+    places = [page.index(text) for text in order]
+    assert places == sorted(places)
+
+
+def test_the_folder_of_a_study_is_explored_and_reported(
+    cli: Callable[..., Answer], wide_model: Path, tmp_path: Path
+) -> None:
+    asked = (*COMMAND, "-m", wide_model, "--sentences", "0:2:1", "--kind", OWN[0], "-o", tmp_path / "out")
+    assert cli(*asked, "--no-report").code == 0
+    answer = cli("explore", tmp_path / "out", "--static", tmp_path / "page.html")
+    assert answer.code == 0, answer.err
+    assert '"contexts"' in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert cli("report", tmp_path / "out").code == 0
+    assert (tmp_path / "out" / "figures" / "change_wide-gpt2.svg").exists()
+    record = json.loads((tmp_path / "out" / "study.json").read_text(encoding="utf-8"))
+    assert record["facts"]["design"]["unit"] == "sentences"
 
 
 def test_the_command_forecasts_without_a_study(
@@ -344,7 +366,7 @@ def test_the_command_forecasts_without_a_study(
         tmp_path / "out",
     )  # fmt: skip
     assert json.loads(answer.out)["forecast"][0]["texts"] > 0
-    assert not (tmp_path / "out" / "estimates.csv").exists()
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from felicity.papers.replay import Replayed, leave_out, replay_file
 from felicity.papers.reproduce.computations import COMPUTATIONS, MODEL_COMPUTATIONS, pick
 from felicity.papers.reproduce.inputs import Files
 from felicity.run import Model, evaluate
+from felicity.studies import study_function
 from felicity.studies.bias import EVERYTHING, count_nontrivial, measure_lengths, split_suites
-from felicity.studies.context import study_context
 
 # Suites of SyntaxGym that the averages of Hu et al. (2020) leave out.
 NOT_AVERAGED = ("fgd-embed3", "fgd-embed4", "nn-nv-rpl")
@@ -173,18 +173,9 @@ def run_change(
     kinds = ("matched_acceptable", "matched_unacceptable", "unrelated")
 
     def study() -> pl.DataFrame:
-        with tempfile.TemporaryDirectory() as folder:
-            done = study_context(
-                dataset,
-                model,
-                out=folder,
-                lengths=(0, length),
-                kinds=kinds,
-                sample=sample,
-                seed=seed,
-                report=False,
-            )
-            return done.findings.curves
+        context = study_function("context")
+        done = context(dataset, models=model, lengths=(0, length), kinds=kinds, sample=sample, seed=seed)
+        return done["estimates"]
 
     curves = files.once(("contexts", model.spec, dataset, length, sample, seed), study)
     return 100 * pick(curves.filter(level="overall", kind=kind, length=length), "delta")

@@ -1,13 +1,3 @@
-from .regressions import print_terms as print_terms
-from .report import name_kind as name_kind
-from .scoring import Forecast as Forecast
-from .scoring import forecast_model as forecast_model
-from .settings import Setting as Setting
-from .settings import find_text as find_text
-from .settings import parse_lengths as parse_lengths
-from .settings import refuse_drawing as refuse_drawing
-from .study import Finished as Finished
-from .study import plan_in as plan_in
-from .study import report_context as report_context
-from .study import run_study as run_study
-from .study import study_context as study_context
+from .report import sections as sections
+from .sweep_analysis import analyse as analyse
+from .sweep_plan import plan as plan

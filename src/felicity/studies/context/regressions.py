@@ -1,17 +1,14 @@
 """The regressions of a context study: logistic mixed models of length, match and acceptability."""
 
-from typing import Any
-
 import polars as pl
 
 from felicity.core.errors import FelicityError
 from felicity.core.schemas import conform
 from felicity.core.sweep import KINDS, UNPERTURBED
-from felicity.core.wording import format_p
 from felicity.stats import compare_conclusions
 from felicity.stats.mixed import DEGENERATE, FittedModel, fit_glmm
-from felicity.studies.context.curves import check_judgements, share_contexts
-from felicity.studies.context.tables import TERMS
+from felicity.studies.context.context_curves import check_judgements, share_contexts
+from felicity.studies.context.sweep_tables import REGRESSIONS
 
 CONTEXT = "context"
 RESPONSE = "accuracy"
@@ -20,14 +17,12 @@ BY_ITEM, OWN, PENALIZED = "items repeated", "own formula", "penalized"
 # Scale of the prior on the SDs of random effects, in log-odds, where a fit without it is degenerate.
 PENALTY = 2.0
 PREDICTORS = {"log(length)": "length", "matched": "matched", "acceptable": "acceptable"}
-CODING = "matched: +1 matched, -1 mismatched; acceptable: +1 acceptable, -1 unacceptable"
-STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
 def fit_regressions(
     judgements: pl.DataFrame, *, formula: str | None = None, score: str = RESPONSE
 ) -> pl.DataFrame:
-    """Rows of TERMS: the regressions for every model, and for every perturbation of the contexts.
+    """Rows of REGRESSIONS: the regressions for every model, and for every perturbation of the contexts.
 
     The random intercept is by phenomenon, as in the paper; by suite if there is one phenomenon; by item if
     there is one suite. Since each item recurs at every length and kind of context, each model is fitted
@@ -50,7 +45,7 @@ def fit_regressions(
         if formula and crossed.height:
             tables.append(_fit_own(crossed, str(model), _name(CONTEXT, suffix, OWN), formula))
     named = pl.col("formula").str.replace(f"{RESPONSE} ~", f"{score} ~", literal=True)
-    return pl.concat([pl.DataFrame(schema=TERMS), *tables]).with_columns(named)
+    return pl.concat([pl.DataFrame(schema=REGRESSIONS), *tables]).with_columns(named)
 
 
 def _name(analysis: str, *parts: str) -> str:
@@ -142,59 +137,18 @@ def _fit_terms(
         fitted = fit_glmm(f"cbind(hits, misses) ~ {right}", cells, penalty=penalty)
     except FelicityError as error:
         row = labels | {"note": " ".join([f"Not fitted: {error}", *left_out])}
-        return pl.DataFrame([row], schema_overrides=TERMS).select(
+        return pl.DataFrame([row], schema_overrides=REGRESSIONS).select(
             pl.col(name) if name in row else pl.lit(None, dtype=dtype).alias(name)
-            for name, dtype in TERMS.items()
+            for name, dtype in REGRESSIONS.items()
         )
     terms = fitted.fixed.rename({"statistic": "z"}).with_columns(
         *(pl.lit(value).alias(name) for name, value in labels.items()),
         pl.lit(_describe_groups(fitted)).alias("groups"),
         pl.lit(" ".join([*fitted.notes, *left_out])).alias("note"),
     )
-    return conform(terms, TERMS)
+    return conform(terms, REGRESSIONS)
 
 
 def _describe_groups(fitted: FittedModel) -> str:
     spread = dict(fitted.random.select("group", "sd").iter_rows())
     return ", ".join(f"{name} {count} (SD {spread[name]:.2f})" for name, count in fitted.groups.items())
-
-
-def print_terms(terms: pl.DataFrame) -> str:
-    """Rows of TERMS as text: one table of log-odds per model and analysis, with stars and notes.
-
-    >>> from felicity.studies.context.tables import TERMS
-    >>> print_terms(pl.DataFrame(schema=TERMS))
-    ''
-    """
-    tables = [
-        _print_table(str(model), str(analysis), part.to_dicts())
-        for (model, analysis), part in terms.group_by("model", "analysis", maintain_order=True)
-    ]
-    return "\n\n".join(tables)
-
-
-def _print_table(model: str, analysis: str, rows: list[dict[str, Any]]) -> str:
-    lines = [f"{model}, {analysis}: {rows[0]['formula']}"]
-    fitted = [row for row in rows if row["term"] is not None]
-    if fitted:
-        width = max(len(row["term"]) for row in fitted)
-        lines.append(f"{'':{width}}  {'b':>8}  {'SE':>7}  {'z':>8}  {'95% CI':^18}  p")
-        lines += [_print_row(row, width) for row in fitted]
-        coded = any("matched" in row["term"] or "acceptable" in row["term"] for row in fitted)
-        facts = [f"{rows[0]['n']} judgements", str(rows[0]["groups"]), "log-odds, Wald z"]
-        lines.append(
-            "; ".join([*facts, CODING] if coded else facts) + ". * p < .05, ** p < .01, *** p < .001"
-        )
-    if rows[0]["note"]:
-        lines.append(rows[0]["note"])
-    return "\n".join(lines)
-
-
-def _print_row(row: dict[str, Any], width: int) -> str:
-    stars = next((mark for limit, mark in STARS if row["p"] < limit), "")
-    interval = f"[{row['low']:.3f}, {row['high']:.3f}]"
-    text = (
-        f"{row['term']:{width}}  {row['estimate']:8.3f}  {row['se']:7.3f}  {row['z']:8.2f}  {interval:^18}  "
-        f"{format_p(row['p'])} {stars}"
-    )
-    return text.rstrip()

@@ -1,4 +1,4 @@
-"""The report of a context study."""
+"""The page of a context study."""
 
 from lazy_loader import attach_stub
 

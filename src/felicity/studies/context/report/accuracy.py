@@ -7,21 +7,33 @@ import polars as pl
 from felicity.core.sweep import BASELINE, KINDS, UNPERTURBED
 from felicity.report import Figure, Section, count, decimal, percent, signed, spaced
 from felicity.report.charts import LINE_STYLES, SeriesPoint, chart_bands
-from felicity.studies.context.report.contents import ContextPage, file_names, sort_kinds
+from felicity.studies.context.report.context_tables import ContextTables, file_names, sort_kinds
 from felicity.studies.context.report.figures import draw_growth, draw_margins, split_models, times_100
 
 MOST_FIGURES = 60
 
 
-def build_change(study: ContextPage) -> Section | None:
-    """Accuracy with a context minus accuracy without: a figure per model, the longest contexts as a table."""
-    score = study.headline
+def draw_change(study: ContextTables) -> list[Figure]:
+    """Accuracy with a context minus accuracy without, a figure per model."""
     rows = sort_kinds(study.contexts("overall"))
-    figures = [
-        draw_growth(study, f"change_{file}", f"Change of {score.noun} by length: {model}", part, panel=None)
+    title = f"Change of {study.headline.noun} by length"
+    return [
+        draw_growth(study, f"change_{file}", f"{title}: {model}", part, panel=None)
         for model, file, part in split_models(study, rows)
     ]
-    if not figures:
+
+
+def draw_models(study: ContextTables) -> Figure:
+    """The same with one panel per model."""
+    rows = sort_kinds(study.contexts("overall"))
+    return draw_growth(study, "models", f"Change of {study.headline.noun} by model", rows, panel="model")
+
+
+def build_change(study: ContextTables) -> Section | None:
+    """The longest contexts as a table, and of several models a figure of each."""
+    score = study.headline
+    rows = sort_kinds(study.contexts("overall"))
+    if rows.is_empty():
         return None
     return Section(
         name="change",
@@ -30,7 +42,8 @@ def build_change(study: ContextPage) -> Section | None:
         f"points, with 95% intervals. Contexts of {study.side('acceptable')} sentences are blue, of "
         f"{study.side('unacceptable')} ones orange; matched ones have a solid line. The table gives the "
         "longest contexts.",
-        figures=tuple(figures),
+        # The main figure of the page is that of a single model.
+        figures=tuple(draw_change(study)) if len(study.models) > 1 else (),
         columns=(
             "Model",
             "Context",
@@ -40,12 +53,12 @@ def build_change(study: ContextPage) -> Section | None:
             "Change",
             "95% interval",
         ),
-        rows=tuple(_find_longest(study, rows)),
+        rows=tuple(_list_longest(study, rows)),
         names=2,
     )
 
 
-def build_phenomena(study: ContextPage) -> Section | None:
+def build_phenomena(study: ContextTables) -> Section | None:
     """The same for every phenomenon, as panels of one figure per model."""
     score = study.headline
     rows = sort_kinds(study.contexts("phenomenon"))
@@ -69,13 +82,13 @@ def build_phenomena(study: ContextPage) -> Section | None:
     )
 
 
-def build_models(study: ContextPage) -> Section | None:
-    """Models side by side: one panel per model, and one panel per kind of context."""
+def build_models(study: ContextTables) -> Section | None:
+    """Models side by side, one panel per kind of context; the main figure has one panel per model."""
     score = study.headline
     rows = sort_kinds(study.contexts("overall"))
     if len(study.models) < 2 or rows.is_empty():
         return None
-    figures = [draw_growth(study, "models", f"Change of {score.noun} by model", rows, panel="model")]
+    figures = []
     for start in range(0, len(study.models), len(LINE_STYLES)):
         some = study.models[start : start + len(LINE_STYLES)]
         part = rows.filter(pl.col("model").is_in(some))
@@ -93,12 +106,12 @@ def build_models(study: ContextPage) -> Section | None:
     return Section(
         name="models",
         title="By model",
-        lede="The models side by side: one panel per model, then one panel per kind of context.",
+        lede="The models side by side: one panel per kind of context.",
         figures=tuple(figures),
     )
 
 
-def build_ratio(study: ContextPage) -> Section | None:
+def build_ratio(study: ContextTables) -> Section | None:
     """Accuracy relative to the baseline, one panel per model."""
     score = study.headline
     rows = sort_kinds(study.contexts("overall")).drop_nulls("ratio")
@@ -123,7 +136,7 @@ def build_ratio(study: ContextPage) -> Section | None:
     )
 
 
-def build_margins(study: ContextPage) -> Section | None:
+def build_margins(study: ContextTables) -> Section | None:
     """The difference in perplexity between the acceptable and the unacceptable sentence, by length."""
     rows = sort_kinds(study.contexts("overall")).drop_nulls("ppl_margin")
     starts = study.baselines("overall").drop_nulls("ppl_margin")
@@ -149,13 +162,16 @@ def build_margins(study: ContextPage) -> Section | None:
     )
 
 
-def _find_longest(study: ContextPage, rows: pl.DataFrame) -> list[tuple[str, ...]]:
+def find_longest(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of one model at the longest length of each kind and source."""
+    return rows.sort("length", maintain_order=True).group_by("kind", "source", maintain_order=True).last()
+
+
+def _list_longest(study: ContextTables, rows: pl.DataFrame) -> list[tuple[str, ...]]:
     table: list[tuple[str, ...]] = []
     for model in study.models:
         none = study.baselines("overall").filter(pl.col("model") == model)
-        own = (
-            rows.filter(pl.col("model") == model).sort("length").group_by("kind", maintain_order=True).last()
-        )
+        own = find_longest(rows.filter(pl.col("model") == model))
         for row in [*none.iter_rows(named=True), *sort_kinds(own).iter_rows(named=True)]:
             base = row["kind"] == BASELINE
             change = () if base else (row["delta"], row["delta_low"], row["delta_high"])
@@ -174,17 +190,32 @@ def _find_longest(study: ContextPage, rows: pl.DataFrame) -> list[tuple[str, ...
     return table
 
 
-def name_numbers(study: ContextPage) -> tuple[str, ...]:
-    """The columns of `list_numbers`."""
-    return (
-        *("Model", "Context", "Length", "Tokens", "Items", "Suites", f"{study.headline.name}, %"),
-        *("95% interval", "Change", "95% interval", "Perplexity margin", "Ties", "Within noise"),
+def build_numbers(study: ContextTables) -> Section:
+    """The numbers behind the curves, for every model, kind, source, perturbation and length."""
+    rows = study.estimates.filter(pl.col("level") == "overall")
+    return Section(
+        name="numbers",
+        title="Numbers",
+        lede="The numbers behind the curves over all items. A tie counts one half; “within noise” are "
+        "judgements whose margin is no larger than the possible rounding error.",
+        columns=(
+            *("Model", "Context", "Length", "Tokens", "Items", "Suites", f"{study.headline.name}, %"),
+            *(
+                "95% interval",
+                "Change",
+                "Interval of change",
+                "Perplexity margin",
+                "Ties",
+                "Within noise",
+            ),
+        ),
+        rows=tuple(_list_numbers(study, rows)),
+        names=2,
+        folded=True,
     )
 
 
-def list_numbers(study: ContextPage) -> list[tuple[str, ...]]:
-    """Rows of texts under `name_numbers`, for every model, kind, source and perturbation."""
-    rows = study.curves.filter(pl.col("level") == "overall")
+def _list_numbers(study: ContextTables, rows: pl.DataFrame) -> list[tuple[str, ...]]:
     return [
         (
             row["model"],
@@ -205,18 +236,18 @@ def list_numbers(study: ContextPage) -> list[tuple[str, ...]]:
     ]
 
 
-def _context(study: ContextPage, kind: str, source: str | None, perturbation: str | None) -> str:
+def _context(study: ContextTables, kind: str, source: str | None, perturbation: str | None) -> str:
     if kind == BASELINE:
         return "no context"
     plain = perturbation in (None, UNPERTURBED)
     return study.name_kind(kind, source) + ("" if plain else f", {spaced(perturbation)}")
 
 
-def build_perturbations(study: ContextPage) -> Section | None:
+def build_perturbations(study: ContextTables) -> Section | None:
     """One panel per kind of context, one line per perturbation; the longest contexts as a table."""
     score = study.headline
     chosen = (pl.col("level") == "overall") & pl.col("kind").is_in(list(KINDS))
-    rows = sort_kinds(study.curves.filter(chosen))
+    rows = sort_kinds(study.estimates.filter(chosen))
     if rows["perturbation"].n_unique() < 2:
         return None
     named = rows.with_columns(
@@ -255,7 +286,7 @@ def build_perturbations(study: ContextPage) -> Section | None:
     )
 
 
-def _longest(study: ContextPage, rows: pl.DataFrame) -> list[tuple[str, ...]]:
+def _longest(study: ContextTables, rows: pl.DataFrame) -> list[tuple[str, ...]]:
     keys = ["model", "kind", "perturbation"]
     last = rows.sort("length", maintain_order=True).group_by(keys, maintain_order=True).last()
     return [
@@ -272,7 +303,7 @@ def _longest(study: ContextPage, rows: pl.DataFrame) -> list[tuple[str, ...]]:
     ]
 
 
-def build_regions(study: ContextPage) -> Section | None:
+def build_regions(study: ContextTables) -> Section | None:
     """One figure per suite and model, one panel per kind of context and region, one line per condition."""
     regions = sort_kinds(study.table("regions")).drop_nulls("surprisal_bits")
     if regions.is_empty():
@@ -299,7 +330,7 @@ def build_regions(study: ContextPage) -> Section | None:
     )
 
 
-def _figure(study: ContextPage, name: str, title: str, rows: pl.DataFrame) -> Figure:
+def _figure(study: ContextTables, name: str, title: str, rows: pl.DataFrame) -> Figure:
     base = rows.filter(pl.col("kind") == "none")
     grown = rows.filter(pl.col("kind") != "none")
     several = rows["region"].n_unique() > 1

@@ -7,11 +7,11 @@ import polars as pl
 
 from felicity.report import Figure, spaced
 from felicity.report.charts import LineStyle, SeriesPoint, chart_bands
-from felicity.studies.context.report.contents import ContextPage, file_names
+from felicity.studies.context.report.context_tables import ContextTables, file_names
 
 
 def draw_growth(
-    study: ContextPage,
+    study: ContextTables,
     name: str,
     title: str,
     rows: pl.DataFrame,
@@ -56,7 +56,7 @@ def draw_growth(
     )
 
 
-def _name(study: ContextPage, column: str | None, row: Mapping[str, str]) -> str:
+def _name(study: ContextTables, column: str | None, row: Mapping[str, str]) -> str:
     if column is None:
         return ""
     return (
@@ -74,7 +74,7 @@ def times_100(value: float | None) -> float | None:
 
 
 def draw_margins(
-    study: ContextPage, name: str, title: str, rows: pl.DataFrame, start: pl.DataFrame
+    study: ContextTables, name: str, title: str, rows: pl.DataFrame, start: pl.DataFrame
 ) -> Figure:
     """A figure of perplexity margins; `start` are the rows without a context, where every curve starts."""
     return Figure(
@@ -93,14 +93,14 @@ def draw_margins(
     )
 
 
-def split_models(study: ContextPage, rows: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame]]:
+def split_models(study: ContextTables, rows: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame]]:
     """Each model with a file name and its rows; a model without rows is left out."""
     files = file_names(study.models)
     parts = [(model, files[model], rows.filter(pl.col("model") == model)) for model in study.models]
     return [part for part in parts if not part[2].is_empty()]
 
 
-def _margin_steps(study: ContextPage, rows: pl.DataFrame, start: pl.DataFrame) -> Sequence[SeriesPoint]:
+def _margin_steps(study: ContextTables, rows: pl.DataFrame, start: pl.DataFrame) -> Sequence[SeriesPoint]:
     kinds = rows["kind"].unique(maintain_order=True).to_list()
     first = [(kind, row) for kind in kinds for row in start.iter_rows(named=True)]
     rest = [(row["kind"], row) for row in rows.iter_rows(named=True)]

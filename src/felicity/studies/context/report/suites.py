@@ -6,14 +6,14 @@ import polars as pl
 
 from felicity.report import Figure, Section, count, signed, spaced
 from felicity.report.charts import Cell, chart_matrix
-from felicity.studies.context.report.contents import ContextPage, sort_kinds
+from felicity.studies.context.report.context_tables import ContextTables, sort_kinds
 from felicity.studies.context.report.figures import split_models, times_100
 
 MOST_EACH = 5
 OVERLAPS = {"token_f1": "Token F1", "dependency_f1": "Dependency-label F1"}
 
 
-def build_matrices(study: ContextPage) -> Section | None:
+def build_matrices(study: ContextTables) -> Section | None:
     """Change of accuracy of every suite in contexts of every suite, and the similarity of the two."""
     matrix = study.table("matrix")
     figures = []
@@ -39,13 +39,13 @@ def build_matrices(study: ContextPage) -> Section | None:
     )
 
 
-def build_gains(study: ContextPage) -> Section | None:
-    """The suites that gain and lose most in each kind of context."""
-    gains = sort_kinds(study.table("gains")).drop_nulls("mean")
-    if gains.is_empty():
+def build_suite_changes(study: ContextTables) -> Section | None:
+    """The suites whose accuracy rises and falls most in each kind of context."""
+    changes = sort_kinds(study.table("suite_changes")).drop_nulls("mean")
+    if changes.is_empty():
         return None
     rows = []
-    for (model, kind), part in gains.group_by("model", "kind", maintain_order=True):
+    for (model, kind), part in changes.group_by("model", "kind", maintain_order=True):
         highest = (
             part.filter(pl.col("mean") > 0).sort("mean", "suite", descending=[True, False]).head(MOST_EACH)
         )
@@ -64,7 +64,7 @@ def build_gains(study: ContextPage) -> Section | None:
                 for row in chosen.iter_rows(named=True)
             ]
     return Section(
-        name="gains",
+        name="suite_changes",
         title="Suites that rise and fall most",
         lede=f"At most {MOST_EACH} of each: the mean change of {study.headline.noun} over all lengths, in "
         "points, and its standard deviation over lengths (of the population), with a 95% interval over the "
@@ -80,7 +80,7 @@ def _numbers(mean: float, sd: float | None) -> tuple[str, str]:
     return signed(times_100(mean), 1), signed(times_100(sd), 1).lstrip("+")
 
 
-def _matrix(study: ContextPage, name: str, title: str, rows: pl.DataFrame, column: str) -> Figure:
+def _matrix(study: ContextTables, name: str, title: str, rows: pl.DataFrame, column: str) -> Figure:
     change = column == "delta"
     kept = rows.drop_nulls(column)
     # The same contexts at several lengths: the longest one represents the pair.

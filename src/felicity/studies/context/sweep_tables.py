@@ -22,7 +22,7 @@ PERTURBATION_SIMILARITY: Schema = {"kind": TEXT, "perturbation": TEXT, "token_f1
 
 # Kind `none` at length 0 is the baseline. `drawn` are the units that the interval treats as independent:
 # suites, contexts (if items share them) or items. `ratio` is accuracy / baseline - 1.
-CURVES: Schema = {
+ESTIMATES: Schema = {
     "model": TEXT,
     "level": TEXT,
     "name": TEXT,
@@ -50,7 +50,7 @@ CURVES: Schema = {
 
 # One row per fixed effect, in log-odds. A model that could not be fitted has one row without a term, with a
 # note.
-TERMS: Schema = {
+REGRESSIONS: Schema = {
     "model": TEXT,
     "analysis": TEXT,
     "formula": TEXT,
@@ -66,14 +66,15 @@ TERMS: Schema = {
     "note": TEXT,
 }
 
-# What is correlated, one row per point; `name` is a suite, `source > suite`, a perturbation or an item.
-POINTS: Schema = {"model": TEXT, "link": TEXT, "kind": TEXT, "name": TEXT, "x": NUMBER, "y": NUMBER}
+# What is correlated, one row per point; `variables` says what x and y are, `name` is a suite,
+# `source > suite`, a perturbation or an item.
+POINTS: Schema = {"model": TEXT, "variables": TEXT, "kind": TEXT, "name": TEXT, "x": NUMBER, "y": NUMBER}
 
 # A correlation that could not be computed has a null r and a note. `suites` is the number of suites that
 # interval and p are over, null if points are independent; p_holm is adjusted over all correlations.
-LINKS: Schema = {
+CORRELATIONS: Schema = {
     "model": TEXT,
-    "link": TEXT,
+    "variables": TEXT,
     "kind": TEXT,
     "method": TEXT,
     "n": COUNT,
@@ -87,7 +88,7 @@ LINKS: Schema = {
 }
 
 # Mean and population SD are of the suite's deltas over lengths; the interval is of that mean, over items.
-GAINS: Schema = {
+SUITE_CHANGES: Schema = {
     "model": TEXT,
     "kind": TEXT,
     "suite": TEXT,

@@ -5,8 +5,7 @@ from scipy import stats
 
 from felicity.core.errors import BadInput
 from felicity.stats import adjust_holm
-from felicity.studies.context.curves import draw_curves
-from felicity.studies.context.links import (
+from felicity.studies.context.context_correlations import (
     baseline_points,
     build_matrix,
     correctness_points,
@@ -14,7 +13,8 @@ from felicity.studies.context.links import (
     matrix_points,
     perturbation_points,
 )
-from felicity.studies.context.tables import LINKS, MATRIX, PERTURBATION_SIMILARITY, SIMILARITY
+from felicity.studies.context.context_curves import draw_curves
+from felicity.studies.context.sweep_tables import CORRELATIONS, MATRIX, PERTURBATION_SIMILARITY, SIMILARITY
 from tests.studies.context.sweeps import judge, spread, sweep, table
 
 MATCHED = "matched_acceptable"
@@ -33,11 +33,11 @@ def similarities(judgements: pl.DataFrame) -> pl.DataFrame:
 
 def test_baseline_and_longest_context_correlate_over_suites_as_scipy_says() -> None:
     judgements = sweep(suites=9, items=11)
-    links = correlate_points(baseline_points(draw_curves(judgements)))
+    correlations = correlate_points(baseline_points(draw_curves(judgements)))
     accuracy = judgements.group_by("suite", "kind", "length").agg(pl.col("passed").mean())
     x = accuracy.filter(kind="none").sort("suite")["passed"].to_numpy()
     y = accuracy.filter(kind="unrelated", length=900).sort("suite")["passed"].to_numpy()
-    found = links.filter(kind="unrelated")
+    found = correlations.filter(kind="unrelated")
     assert found["method"].to_list() == ["pearson", "spearman"]
     for row, expected in zip(found.to_dicts(), (stats.pearsonr(x, y), stats.spearmanr(x, y)), strict=True):
         assert (row["n"], row["r"], row["p"]) == pytest.approx((9, *expected))
@@ -56,22 +56,22 @@ def test_each_suite_stands_at_the_longest_context_it_reaches() -> None:
 
 
 def test_too_few_suites_give_no_correlation_but_a_reason() -> None:
-    links = correlate_points(baseline_points(draw_curves(sweep(suites=3, items=2))))
-    assert links["r"].null_count() == links.height == 10
-    assert "at least 4 are needed" in links["note"][0]
+    correlations = correlate_points(baseline_points(draw_curves(sweep(suites=3, items=2))))
+    assert correlations["r"].null_count() == correlations.height == 10
+    assert "at least 4 are needed" in correlations["note"][0]
 
 
 def test_similarity_and_correctness_correlate_at_the_longest_length_of_each_kind() -> None:
     judgements = sweep(suites=3, items=20, tie_every=13)
-    links = correlate_points(correctness_points(judgements, similarities(judgements)))
+    correlations = correlate_points(correctness_points(judgements, similarities(judgements)))
     pairs = similarities(judgements)
     joined = judgements.filter(kind="mismatched_acceptable", length=900).join(pairs, on=["item", "context"])
     expected = stats.pointbiserialr(joined["passed"].to_numpy() == 1.0, joined["token_f1"].to_numpy())
-    found = links.filter(kind="mismatched_acceptable").row(0, named=True)
+    found = correlations.filter(kind="mismatched_acceptable").row(0, named=True)
     assert (found["n"], found["r"], found["p"]) == pytest.approx((60, *expected))
-    assert (found["link"], found["method"]) == ("token F1 and correctness", "point_biserial")
+    assert (found["variables"], found["method"]) == ("token F1 and correctness", "point_biserial")
     # Dependency labels were not compared, so there is nothing to say of them.
-    assert links["link"].unique().to_list() == ["token F1 and correctness"]
+    assert correlations["variables"].unique().to_list() == ["token F1 and correctness"]
 
 
 def test_another_length_may_be_asked_for() -> None:
@@ -138,15 +138,17 @@ def test_the_cells_of_the_matrix_correlate_with_similarity_by_rank() -> None:
         for j in range(5)
     ]
     matrix = pl.DataFrame(cells, schema=MATRIX, orient="row")
-    links = correlate_points(matrix_points(matrix))
-    assert links["link"].to_list() == ["token F1 and change", "dependency F1 and change"]
-    for found, column in zip(links.to_dicts(), ("token_f1", "dependency_f1"), strict=True):
+    correlations = correlate_points(matrix_points(matrix))
+    assert correlations["variables"].to_list() == ["token F1 and change", "dependency F1 and change"]
+    for found, column in zip(correlations.to_dicts(), ("token_f1", "dependency_f1"), strict=True):
         expected = stats.spearmanr(matrix[column].to_numpy(), matrix["delta"].to_numpy())
         assert (found["n"], found["r"]) == pytest.approx((25, expected.statistic))
         # Over the five suites, each of which is in nine cells, p is never smaller.
         assert found["p"] >= expected.pvalue
         assert found["suites"] == 5
-    assert links["p_holm"].to_list() == pytest.approx(adjust_holm(links["p"].to_list()).tolist())
+    assert correlations["p_holm"].to_list() == pytest.approx(
+        adjust_holm(correlations["p"].to_list()).tolist()
+    )
     assert matrix_points(matrix)["name"][1] == "s0 > s1"
 
 
@@ -177,18 +179,18 @@ def test_perturbations_correlate_by_their_mean_change_kinds_apart() -> None:
     assert points.filter(kind=MATCHED, name="clause_after").select("x", "y").row(0) == pytest.approx(
         (0.6, 0.5)
     )
-    links = correlate_points(points)
+    correlations = correlate_points(points)
     # Mean changes .85 .45 .8 .15 .5 rank 5 2 4 1 3, similarities 5 3 4 1 2: rho = 1 - 6 * 2 / 120.
-    assert links.select("kind", "n", "r").rows() == [
+    assert correlations.select("kind", "n", "r").rows() == [
         (MATCHED, 5, pytest.approx(0.9)),
         ("matched_unacceptable", 5, pytest.approx(-0.9)),
     ]
 
 
-def test_no_points_give_no_links() -> None:
-    links = correlate_points(baseline_points(draw_curves(table([judge("a/1", 1.0)]))))
-    assert links.is_empty()
-    assert links.schema == pl.Schema(LINKS)
+def test_no_points_give_no_correlations() -> None:
+    correlations = correlate_points(baseline_points(draw_curves(table([judge("a/1", 1.0)]))))
+    assert correlations.is_empty()
+    assert correlations.schema == pl.Schema(CORRELATIONS)
     assert build_matrix(table([judge("a/1", 1.0)])).is_empty()
 
 

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from felicity.core.contrasts import ACCURACY, Headline
-from felicity.report import MISSING, Figure, Section, count, decimal, spaced
+from felicity.core.wording import p_cell
+from felicity.report import Figure, Section, count, decimal, spaced
 from felicity.report.charts import Dot, chart_scatter
-from felicity.studies.context.report.contents import (
-    ContextPage,
+from felicity.studies.context.report.context_tables import (
+    ContextTables,
     file_names,
     sort_kinds,
 )
@@ -25,7 +26,7 @@ WITHOUT_DOTS = (
 )
 
 
-def build_regression(study: ContextPage) -> Section | None:
+def build_regression(study: ContextTables) -> Section | None:
     """Length, matched and acceptable with all their interactions."""
     return _regression_section(
         study,
@@ -44,7 +45,7 @@ def build_regression(study: ContextPage) -> Section | None:
     )
 
 
-def build_unrelated(study: ContextPage) -> Section | None:
+def build_unrelated(study: ContextTables) -> Section | None:
     """Whether the length of unrelated text has an effect."""
     return _regression_section(
         study,
@@ -53,19 +54,6 @@ def build_unrelated(study: ContextPage) -> Section | None:
         title="Unrelated contexts",
         lede="The same kind of model for contexts of unrelated text: does their length have an effect?",
     )
-
-
-def write_p(p: float | None) -> str:
-    """A p-value without its leading zero.
-
-    >>> write_p(0.0421), write_p(0.0000021), write_p(None)
-    ('.042', '< .001', '–')
-    """
-    if p is None or p != p:
-        return MISSING
-    if p < 0.001:
-        return "< .001"
-    return "> .999" if p > 0.9995 else f"{p:.3f}".removeprefix("0")
 
 
 def write_term(term: str) -> str:
@@ -80,11 +68,11 @@ def write_term(term: str) -> str:
 
 
 def _regression_section(
-    study: ContextPage, analysis: str, *, name: str, title: str, lede: str
+    study: ContextTables, analysis: str, *, name: str, title: str, lede: str
 ) -> Section | None:
     """The terms of an analysis; its name may be followed by the contexts in brackets."""
     here = (pl.col("analysis") == analysis) | pl.col("analysis").str.starts_with(f"{analysis} (")
-    terms = study.table("terms").filter(here)
+    terms = study.table("regressions").filter(here)
     if terms.is_empty():
         return None
     leading = [column for column in ("model", "analysis") if terms[column].n_unique() > 1]
@@ -110,7 +98,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         decimal(row["estimate"], 3),
         decimal(row["se"], 3),
         decimal(row["z"], 2),
-        write_p(row["p"]),
+        p_cell(row["p"]),
         f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)}",
     )
 
@@ -120,13 +108,13 @@ def _sizes(terms: pl.DataFrame, leading: list[str]) -> list[str]:
     said = []
     for row in terms.unique(["model", "analysis"], keep="first", maintain_order=True).iter_rows(named=True):
         groups = row["groups"] if isinstance(row["groups"], str) else ""
-        parts = [row.get("formula"), f"{count(row['n'])} judgements", groups, row["note"]]
+        parts = [row["formula"], f"{count(row['n'])} judgements", groups, row["note"]]
         text = "; ".join(str(part).rstrip(".") for part in parts if part) + "."
         said.append(": ".join([*(row[column] for column in leading), text]))
     return said
 
 
-class Link(NamedTuple):
+class Scatter(NamedTuple):
     """How a correlation is shown; shares are shown in percent, `diagonal` puts both axes on one scale."""
 
     title: str
@@ -142,8 +130,8 @@ CLUSTERED = (
     "Interval and p are over suites where their number is given, by leaving out each in turn; p (Holm) is "
     "adjusted over all correlations of the study."
 )
-LINKS: dict[str, Link] = {
-    "baseline and longest context": Link(
+SCATTERS: dict[str, Scatter] = {
+    "baseline and longest context": Scatter(
         "Baseline against the longest context",
         "{score} without context (%)",
         "{score} in the longest context (%)",
@@ -151,71 +139,68 @@ LINKS: dict[str, Link] = {
         x_share=True,
         diagonal=True,
     ),
-    "perturbation similarity and change": Link(
+    "perturbation similarity and change": Scatter(
         "Similarity of perturbed sentences",
         "token F1 with the original",
         "mean change of {score} (points)",
         "One dot per perturbation: its similarity to the original, and the mean change over lengths.",
     ),
-    "token F1 and correctness": Link(
+    "token F1 and correctness": Scatter(
         "Shared tokens and single judgements", "token F1", "passed", WITHOUT_DOTS
     ),
-    "dependency F1 and correctness": Link(
+    "dependency F1 and correctness": Scatter(
         "Shared structure and single judgements", "dependency-label F1", "passed", WITHOUT_DOTS
     ),
-    "token F1 and change": Link(
+    "token F1 and change": Scatter(
         "Shared tokens and change", "token F1 of context and test sentence", CHANGE, PAIRS
     ),
-    "dependency F1 and change": Link(
+    "dependency F1 and change": Scatter(
         "Shared structure and change", "dependency-label F1 of context and test sentence", CHANGE, PAIRS
     ),
 }
 
 
-def build_links(study: ContextPage) -> list[Section]:
-    """One section per link: a figure per model with one panel per kind, and all coefficients as a table."""
-    links = study.table("links")
+def build_correlations(study: ContextTables) -> list[Section]:
+    """One section per pair of variables: a figure per model with one panel per kind, and a table."""
     names = [
-        *links["link"].unique(maintain_order=True),
-        *study.table("points")["link"].unique(maintain_order=True),
+        *study.table("correlations")["variables"].unique(maintain_order=True),
+        *study.table("points")["variables"].unique(maintain_order=True),
     ]
-    files = file_names(f"link {name}" for name in dict.fromkeys(names))
-    return [_section(study, name, files[f"link {name}"]) for name in dict.fromkeys(names)]
+    files = file_names(f"correlation {name}" for name in dict.fromkeys(names))
+    return [_section(study, name, files[f"correlation {name}"]) for name in dict.fromkeys(names)]
 
 
-def find_link(name: str, headline: Headline = ACCURACY) -> Link:
-    """How a link is shown, in the dataset's words; an unknown one has its own name and units."""
+def find_scatter(name: str, headline: Headline = ACCURACY) -> Scatter:
+    """How a correlation is shown, in the dataset's words; an unknown one has its own name and units."""
     title = spaced(name)
-    link = LINKS.get(name) or Link(title[:1].upper() + title[1:], "x", "y", "", y_share=False)
+    scatter = SCATTERS.get(name) or Scatter(title[:1].upper() + title[1:], "x", "y", "", y_share=False)
     words = {"score": headline.noun, "passed": headline.passed}
-    return link._replace(
-        x_title=link.x_title.format(**words),
-        y_title=link.y_title.format(**words),
-        lede=link.lede.format(**words),
+    return scatter._replace(
+        x_title=scatter.x_title.format(**words),
+        y_title=scatter.y_title.format(**words),
+        lede=scatter.lede.format(**words),
     )
 
 
-def _section(study: ContextPage, name: str, file: str) -> Section:
-    links = sort_kinds(study.table("links").filter(pl.col("link") == name))
-    points = sort_kinds(study.table("points").filter(pl.col("link") == name)).drop_nulls(["x", "y"])
-    notes = (
-        links["note"].drop_nulls().unique(maintain_order=True).to_list() if "note" in links.columns else []
-    )
+def _section(study: ContextTables, name: str, file: str) -> Section:
+    found = sort_kinds(study.table("correlations").filter(variables=name))
+    points = sort_kinds(study.table("points").filter(variables=name)).drop_nulls(["x", "y"])
+    notes = found["note"].drop_nulls().unique(maintain_order=True).to_list()
     figures = (
         ()
         if _all_or_nothing(points)
         else tuple(
-            _figure(study, name, model, f"{file}_{own}", part, links.filter(pl.col("model") == model))
+            _figure(study, name, model, f"{file}_{own}", part, found.filter(pl.col("model") == model))
             for model, own, part in split_models(study, points)
         )
     )
     return Section(
         name=file,
-        title=find_link(name).title,
-        lede=find_link(name, study.headline).lede,
+        title=find_scatter(name).title,
+        lede=find_scatter(name, study.headline).lede,
         figures=figures,
         columns=("Model", "Context", "Method", "r", "95% interval", "p", "p (Holm)", "n", "Suites"),
-        rows=tuple(_row(study, row) for row in links.iter_rows(named=True)),
+        rows=tuple(_row(study, row) for row in found.iter_rows(named=True)),
         names=3,
         notes=(CLUSTERED, *(note for note in notes if note)),
     )
@@ -227,10 +212,10 @@ def _all_or_nothing(points: pl.DataFrame) -> bool:
 
 
 def _figure(
-    study: ContextPage, name: str, model: str, file: str, points: pl.DataFrame, links: pl.DataFrame
+    study: ContextTables, name: str, model: str, file: str, points: pl.DataFrame, found: pl.DataFrame
 ) -> Figure:
-    link = find_link(name, study.headline)
-    across, up = 100.0 if link.x_share else 1.0, 100.0 if link.y_share else 1.0
+    scatter = find_scatter(name, study.headline)
+    across, up = 100.0 if scatter.x_share else 1.0, 100.0 if scatter.y_share else 1.0
     panels = points["kind"].n_unique() > 1
     dots = [
         Dot(
@@ -243,23 +228,23 @@ def _figure(
         for row in points.iter_rows(named=True)
     ]
     corners: dict[str, list[str]] = {}
-    for row in links.drop_nulls("r").iter_rows(named=True):
+    for row in found.drop_nulls("r").iter_rows(named=True):
         text = f"{SYMBOLS.get(row['method'], row['method'])} = {_short(row['r'])}"
         corners.setdefault(study.name_kind(row["kind"]) if panels else "", []).append(text)
     return Figure(
         name=file,
-        title=f"{link.title}: {model}",
+        title=f"{scatter.title}: {model}",
         subtitle=study.dataset,
-        label=f"{link.title} under {model}: {count(len(dots))} dots; the coefficients are in the table.",
+        label=f"{scatter.title} under {model}: {count(len(dots))} dots; the coefficients are in the table.",
         chart=partial(
             chart_scatter,
             dots,
-            x_title=link.x_title,
-            y_title=link.y_title,
+            x_title=scatter.x_title,
+            y_title=scatter.y_title,
             corners={panel: ", ".join(texts) for panel, texts in corners.items()},
             styles=study.styles,
-            diagonal=link.diagonal,
-            signed=not link.diagonal,
+            diagonal=scatter.diagonal,
+            signed=not scatter.diagonal,
         ),
     )
 
@@ -268,15 +253,15 @@ def _short(r: float) -> str:
     return decimal(r).replace("0.", ".", 1) if abs(r) < 1 else decimal(r)
 
 
-def _row(study: ContextPage, row: dict[str, Any]) -> tuple[str, ...]:
+def _row(study: ContextTables, row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["model"],
         study.name_kind(row["kind"]) if row["kind"] else "all",
         spaced(row["method"]),
         decimal(row["r"], 3),
         f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)}",
-        write_p(row["p"]),
-        write_p(row.get("p_holm")),
+        p_cell(row["p"]),
+        p_cell(row["p_holm"]),
         count(row["n"]),
-        "–" if row.get("suites") is None else count(row["suites"]),
+        "–" if row["suites"] is None else count(row["suites"]),
     )

@@ -1,18 +1,16 @@
 """The analysis of a context study: from judgements to the tables that are written and reported."""
 
-from dataclasses import dataclass, fields
-
 import numpy as np
 import polars as pl
 
+from felicity.core.contrasts import Headline
 from felicity.core.errors import BadInput
 from felicity.core.formulas import ALL_REGIONS, list_regions, parse_prediction
 from felicity.core.schemas import check_schema, conform
 from felicity.core.sweep import FROM_KINDS, UNPERTURBED
 from felicity.design import bag_f1, count_words, measure_similarity
-from felicity.studies.context.curves import draw_curves, rank_gains
-from felicity.studies.context.intervals import half_width, mark_clusters
-from felicity.studies.context.links import (
+from felicity.run import StudyFolder
+from felicity.studies.context.context_correlations import (
     baseline_points,
     build_matrix,
     correctness_points,
@@ -20,9 +18,10 @@ from felicity.studies.context.links import (
     matrix_points,
     perturbation_points,
 )
-from felicity.studies.context.plan import Planned
+from felicity.studies.context.context_curves import draw_curves, rank_suite_changes
+from felicity.studies.context.intervals import half_width, mark_clusters
 from felicity.studies.context.regressions import fit_regressions
-from felicity.studies.context.tables import (
+from felicity.studies.context.sweep_tables import (
     CRITICAL,
     MATRIX,
     PERTURBATION_SIMILARITY,
@@ -36,16 +35,6 @@ from felicity.studies.context.tables import (
 
 PLACE = ["model", "suite", "condition", "region", "name", "kind", "source", "length"]
 WHOLE = "whole sentence"
-# The files of the tables.
-FILES = {
-    "curves": "estimates.csv",
-    "terms": "regression.csv",
-    "points": "points.csv",
-    "links": "correlations.csv",
-    "gains": "suites.csv",
-    "matrix": "matrix.csv",
-    "regions": "regions.csv",
-}
 
 
 def list_critical(items: pl.DataFrame) -> pl.DataFrame:
@@ -121,7 +110,9 @@ def _choose(regions: pl.DataFrame, critical: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([found, whole.select(columns)])
 
 
-def compare_contexts(planned: Planned, *, labels: bool) -> pl.DataFrame:
+def compare_contexts(
+    items: pl.DataFrame, contexts: pl.DataFrame, requests: pl.DataFrame, sides: pl.DataFrame, *, labels: bool
+) -> pl.DataFrame:
     """Rows of SIMILARITY: each item's acceptable sentence and the longest context of every series.
 
     The mean over the context's sentences, so that it does not decrease with length. Of several acceptable
@@ -129,21 +120,21 @@ def compare_contexts(planned: Planned, *, labels: bool) -> pl.DataFrame:
 
     Raises NotPossible if labels are requested and no parser is installed.
     """
-    good = planned.sides.filter(pl.col("acceptable")).select("suite", "condition")
+    good = sides.filter(pl.col("acceptable")).select("suite", "condition")
     tests = (
-        planned.items.join(good, on=["suite", "condition"], how="semi", maintain_order="left")
+        items.join(good, on=["suite", "condition"], how="semi", maintain_order="left")
         .unique("item", keep="first", maintain_order=True)
         .select("item", "condition")
     )
-    requests = planned.requests.filter(
+    longest = requests.filter(
         pl.col("context").is_not_null(),
         pl.col("perturbation") == UNPERTURBED,
         pl.col("length") == pl.col("length").max().over("series"),
     )
-    pairs = requests.join(tests, on=["item", "condition"], how="semi", maintain_order="left")
+    pairs = longest.join(tests, on=["item", "condition"], how="semi", maintain_order="left")
     pairs = pairs.select("item", "context", "text").unique(["item", "context"], maintain_order=True)
-    contexts = planned.contexts.select("context", "sentences").unique("context", maintain_order=True)
-    used = contexts.join(pairs, on="context", how="semi", maintain_order="left")
+    known = contexts.select("context", "sentences").unique("context", maintain_order=True)
+    used = known.join(pairs, on="context", how="semi", maintain_order="left")
     found = measure_similarity(pairs, used, by="sentence", labels=labels)
     if not labels:
         found = found.with_columns(pl.lit(None, dtype=pl.Float64).alias("dependency_f1"))
@@ -173,55 +164,48 @@ def compare_perturbed(contexts: pl.DataFrame) -> pl.DataFrame:
     return means.select(pl.col(name).cast(dtype) for name, dtype in PERTURBATION_SIMILARITY.items())
 
 
-@dataclass(frozen=True, kw_only=True)
-class Findings:
-    """The tables of studies/context/tables.py, of all models of a study."""
-
-    curves: pl.DataFrame
-    terms: pl.DataFrame
-    points: pl.DataFrame
-    links: pl.DataFrame
-    gains: pl.DataFrame
-    matrix: pl.DataFrame
-    regions: pl.DataFrame
-
-    def tables(self) -> dict[str, pl.DataFrame]:
-        """The tables that have rows, by name."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: table for name, table in found.items() if not table.is_empty()}
-
-
-def analyse(
-    planned: Planned,
-    judgements: pl.DataFrame,
-    regions: pl.DataFrame | None,
-    *,
-    perturbed: bool,
-    parse: bool,
-    formula: str | None = None,
-) -> Findings:
-    """Everything from judgements (STUDY_JUDGEMENTS) and region surprisals (STUDY_REGIONS) of all models."""
-    curves = draw_curves(judgements)
-    similarity = compare_contexts(planned, labels=parse)
+def analyse(folder: StudyFolder) -> dict[str, pl.DataFrame]:
+    """Every table of the study that has rows, from the judgements of all models."""
+    settings, headline = folder.record["settings"], Headline.read(folder.facts["score"])
+    judgements, regions = _read_judged(folder, "judgements"), _read_judged(folder, "regions")
+    items, contexts = folder.read("items"), folder.read("contexts")
+    estimates = draw_curves(judgements)
+    similarity = compare_contexts(
+        items, contexts, folder.read("requests"), folder.read("sides"), labels=settings["parse"]
+    )
     crossed = judgements["kind"].is_in(list(FROM_KINDS)).any()
     matrix = build_matrix(judgements, similarity) if crossed else pl.DataFrame(schema=MATRIX)
-    points = [
-        pl.DataFrame(schema=POINTS),
-        baseline_points(curves),
-        correctness_points(judgements, similarity),
-        *([matrix_points(matrix)] if crossed else []),
-        *([perturbation_points(curves, compare_perturbed(planned.contexts))] if perturbed else []),
-    ]
-    everything = pl.concat(points)
-    main = judgements.filter(pl.col("perturbation") == UNPERTURBED)
-    return Findings(
-        curves=curves,
-        terms=fit_regressions(judgements, formula=formula, score=planned.headline.noun),
-        points=everything,
-        links=correlate_points(everything, dict(judgements.select("item", "suite").unique().iter_rows())),
-        gains=rank_gains(main),
-        matrix=matrix,
-        regions=pl.DataFrame(schema=REGION_CURVES)
-        if regions is None
-        else draw_region_curves(regions, list_critical(planned.items)),
+    perturbed = bool(folder.facts["design"]["perturbations"])
+    points = pl.concat(
+        [
+            pl.DataFrame(schema=POINTS),
+            baseline_points(estimates),
+            correctness_points(judgements, similarity),
+            *([matrix_points(matrix)] if crossed else []),
+            *([perturbation_points(estimates, compare_perturbed(contexts))] if perturbed else []),
+        ]
     )
+    suites = dict(judgements.select("item", "suite").unique().iter_rows())
+    tables = {
+        "estimates": estimates,
+        "regressions": fit_regressions(judgements, formula=settings["formula"], score=headline.noun),
+        "points": points,
+        "correlations": correlate_points(points, suites),
+        "suite_changes": rank_suite_changes(judgements.filter(pl.col("perturbation") == UNPERTURBED)),
+        "matrix": matrix,
+        "regions": pl.DataFrame(schema=REGION_CURVES)
+        if regions.is_empty()
+        else draw_region_curves(regions, list_critical(items)),
+    }
+    return {name: table for name, table in tables.items() if table.height}
+
+
+def _read_judged(folder: StudyFolder, name: str) -> pl.DataFrame:
+    """A table of all models' runs, with the column `model`; empty if no run has it."""
+    runs = {model: folder.run(model) for model in folder.models}
+    tables = [
+        run.read_file(run.file(name)).with_columns(pl.lit(model).alias("model"))
+        for model, run in runs.items()
+        if run.file(name).exists()
+    ]
+    return pl.concat(tables) if tables else pl.DataFrame()

@@ -11,10 +11,10 @@ from felicity.core.errors import BadInput
 from felicity.core.schemas import check_schema, conform
 from felicity.core.sweep import BASELINE, FROM_KINDS, UNPERTURBED
 from felicity.stats import Method, adjust_holm, correlate
-from felicity.studies.context.curves import ITEM, check_judgements, pair_with_baseline
+from felicity.studies.context.context_curves import ITEM, check_judgements, pair_with_baseline
 from felicity.studies.context.intervals import UPPER_TAIL
-from felicity.studies.context.tables import (
-    LINKS,
+from felicity.studies.context.sweep_tables import (
+    CORRELATIONS,
     MATRIX,
     PERTURBATION_SIMILARITY,
     POINTS,
@@ -27,12 +27,12 @@ CELL = ["model", "kind", "source", "suite", "length"]
 MEASURES = ("token_f1", "dependency_f1")
 DIGITS = 12
 FEWEST_SUITES = 3
-BASELINE_LINK = "baseline and longest context"
-PERTURBATION_LINK = "perturbation similarity and change"
+BASELINE_PAIR = "baseline and longest context"
+PERTURBATION_PAIR = "perturbation similarity and change"
 SIMILARITIES = {"token_f1": "token F1", "dependency_f1": "dependency F1"}
 METHODS: dict[str, tuple[Method, ...]] = {
-    BASELINE_LINK: ("pearson", "spearman"),
-    PERTURBATION_LINK: ("spearman",),
+    BASELINE_PAIR: ("pearson", "spearman"),
+    PERTURBATION_PAIR: ("spearman",),
     **{f"{label} and correctness": ("point_biserial",) for label in SIMILARITIES.values()},
     **{f"{label} and change": ("spearman",) for label in SIMILARITIES.values()},
 }
@@ -101,7 +101,9 @@ def _average_similarity(chosen: pl.DataFrame, similarity: pl.DataFrame | None) -
 
 
 def correlate_points(points: pl.DataFrame, suites: Mapping[str, str] | None = None) -> pl.DataFrame:
-    """Rows of LINKS, one per model, link, kind and method; points with missing values are left out.
+    """Rows of CORRELATIONS, one per model, pair of variables, kind and method.
+
+    Points with missing values are left out.
 
     suites: the suite of each item. Points of items, and cells of the suite by suite matrix, are not
         independent: their interval and p are over suites, by leaving out each suite in turn (the jackknife of
@@ -113,9 +115,9 @@ def correlate_points(points: pl.DataFrame, suites: Mapping[str, str] | None = No
     rows: list[dict[str, Any]] = []
     # Equal means must be equal to the last digit, or they would get different ranks.
     known = points.drop_nulls(["x", "y"]).with_columns(pl.col("x", "y").round(DIGITS))
-    for (model, link, kind), part in known.group_by("model", "link", "kind", maintain_order=True):
-        for method in METHODS[str(link)]:
-            row = {"model": model, "link": link, "kind": kind, "method": method, "n": part.height}
+    for (model, variables, kind), part in known.group_by("model", "variables", "kind", maintain_order=True):
+        for method in METHODS[str(variables)]:
+            row = {"model": model, "variables": variables, "kind": kind, "method": method, "n": part.height}
             # `correlate` expects correctness, 0 or 1, as x.
             x, y = (part["y"], part["x"]) if method == "point_biserial" else (part["x"], part["y"])
             try:
@@ -129,7 +131,7 @@ def correlate_points(points: pl.DataFrame, suites: Mapping[str, str] | None = No
     tested = [row for row in rows if row.get("p") is not None]
     for row, p in zip(tested, adjust_holm([row["p"] for row in tested]) if tested else (), strict=True):
         row["p_holm"] = float(p)
-    return pl.DataFrame(rows, schema=LINKS)
+    return pl.DataFrame(rows, schema=CORRELATIONS)
 
 
 def _list_suites(names: pl.Series, suites: Mapping[str, str]) -> list[tuple[str, ...]]:
@@ -182,7 +184,7 @@ def baseline_points(curves: pl.DataFrame, *, perturbation: str = UNPERTURBED) ->
     longest = pick_length(suites, ["model", "name", "kind"], None)
     return _points(
         longest,
-        BASELINE_LINK,
+        BASELINE_PAIR,
         x=pl.col("accuracy") - pl.col("delta"),
         y=pl.col("accuracy"),
         name=pl.col("name"),
@@ -233,13 +235,13 @@ def perturbation_points(curves: pl.DataFrame, similarity: pl.DataFrame) -> pl.Da
         similarity.select(list(PERTURBATION_SIMILARITY)), on=["kind", "perturbation"], maintain_order="left"
     )
     return _points(
-        known, PERTURBATION_LINK, x=pl.col("token_f1"), y=pl.col("delta"), name=pl.col("perturbation")
+        known, PERTURBATION_PAIR, x=pl.col("token_f1"), y=pl.col("delta"), name=pl.col("perturbation")
     )
 
 
-def _points(frame: pl.DataFrame, link: str, *, x: pl.Expr, y: pl.Expr, name: pl.Expr) -> pl.DataFrame:
+def _points(frame: pl.DataFrame, variables: str, *, x: pl.Expr, y: pl.Expr, name: pl.Expr) -> pl.DataFrame:
     ordered = frame.sort(order_seen(frame, "model"), order_kinds(), maintain_order=True)
     named = ordered.with_columns(
-        pl.lit(link).alias("link"), x.alias("x"), y.alias("y"), name.alias("name")
+        pl.lit(variables).alias("variables"), x.alias("x"), y.alias("y"), name.alias("name")
     ).filter(pl.col("x").is_not_null())
     return conform(named, POINTS)

@@ -1,4 +1,4 @@
-"""The content of a context study's report: its tables, and the names of contexts in words."""
+"""What the page of a context study is made of: its tables, and the names of contexts in words."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,82 +7,57 @@ from dataclasses import dataclass
 import polars as pl
 
 from felicity.core.contrasts import ACCURACY, Headline
-from felicity.core.errors import BadInput
 from felicity.core.sweep import BASELINE, KINDS, UNPERTURBED
 from felicity.report import spaced
 from felicity.report.charts import LineStyle
+from felicity.studies.context.sweep_tables import (
+    CORRELATIONS,
+    ESTIMATES,
+    MATRIX,
+    POINTS,
+    REGION_CURVES,
+    REGRESSIONS,
+    SUITE_CHANGES,
+)
 
-Rows = pl.DataFrame | None
-
-
-# The columns that the page uses; a table may have more.
-COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "curves": (
-        *("model", "level", "name", "kind", "source", "perturbation", "length", "n", "suites"),
-        *("accuracy", "low", "high", "delta", "delta_low", "delta_high", "ratio", "ties", "unstable"),
-        *("tokens", "ppl_margin", "ppl_low", "ppl_high"),
-    ),
-    "terms": (
-        *("model", "analysis", "term", "estimate", "se", "z", "p", "low", "high", "n", "groups", "note"),
-    ),
-    "points": ("model", "link", "kind", "name", "x", "y"),
-    "links": ("model", "link", "kind", "method", "n", "r", "low", "high", "p"),
-    "gains": ("model", "kind", "suite", "mean", "sd"),
-    "matrix": ("model", "kind", "source", "suite", "n", "delta", "token_f1", "dependency_f1"),
-    "regions": (
-        *("model", "suite", "condition", "region", "name", "kind", "length", "n"),
-        *("surprisal_bits", "low", "high"),
-    ),
+SCHEMAS = {
+    "estimates": ESTIMATES,
+    "regressions": REGRESSIONS,
+    "points": POINTS,
+    "correlations": CORRELATIONS,
+    "suite_changes": SUITE_CHANGES,
+    "matrix": MATRIX,
+    "regions": REGION_CURVES,
 }
+
 # The conditions of a pair that are acceptable and unacceptable contexts.
 SIDES = {"acceptable": "good", "unacceptable": "bad"}
 UNSAFE = re.compile(r"[^\w.+-]+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContextPage:
-    """One study of one dataset; a missing or empty table omits its section.
+class ContextTables:
+    """The tables of one study by name, and the words of its page; a table that is missing has no section.
 
-    unit: what lengths count, "tokens" or "sentences"; facts: terms and values, in the order to be shown;
-    notes: remarks for the reader, such as suites that were left out and why. headline: what the share and the
-    sentences are called, in the dataset's words. policies: how the models were scored.
+    unit: what lengths count, "tokens" or "sentences". facts: terms and values about the design, in the order
+    to be shown. headline: what the share and the sentences are called, in the dataset's words.
     """
 
     dataset: str
-    curves: pl.DataFrame
-    terms: Rows = None
-    points: Rows = None
-    links: Rows = None
-    gains: Rows = None
-    matrix: Rows = None
-    regions: Rows = None
+    tables: Mapping[str, pl.DataFrame]
     unit: str = "tokens"
-    measure: str = "lp"
     facts: Sequence[tuple[str, str]] = ()
-    notes: Sequence[str] = ()
-    command: str = ""
-    created: str = ""
-    version: str = ""
     headline: Headline = ACCURACY
-    policies: str = ""
 
-    def __post_init__(self) -> None:
-        """Refuse a table that lacks a column.
-
-        Raises BadInput.
-        """
-        for name, columns in COLUMNS.items():
-            table: Rows = getattr(self, name)
-            missing = [] if table is None else [column for column in columns if column not in table.columns]
-            if missing:
-                raise BadInput(
-                    f"The table {name} of the study lacks {', '.join(missing)}; run the study again."
-                )
+    @property
+    def estimates(self) -> pl.DataFrame:
+        """Accuracy and its change, by kind and length of context."""
+        return self.tables["estimates"]
 
     @property
     def models(self) -> list[str]:
         """The models, in order of occurrence."""
-        return self.curves["model"].unique(maintain_order=True).to_list()
+        return self.estimates["model"].unique(maintain_order=True).to_list()
 
     @property
     def across(self) -> str:
@@ -104,16 +79,15 @@ class ContextPage:
 
     def table(self, name: str) -> pl.DataFrame:
         """A table by its name; empty if the study has none."""
-        found: Rows = getattr(self, name)
-        return pl.DataFrame(schema=dict.fromkeys(COLUMNS[name], pl.String)) if found is None else found
+        return self.tables.get(name, pl.DataFrame(schema=SCHEMAS[name]))
 
     def baselines(self, level: str) -> pl.DataFrame:
         """The rows without a context."""
-        return self.curves.filter((pl.col("level") == level) & (pl.col("kind") == BASELINE))
+        return self.estimates.filter((pl.col("level") == level) & (pl.col("kind") == BASELINE))
 
     def contexts(self, level: str) -> pl.DataFrame:
         """The rows of the study's main kinds, with unperturbed sentences if there are any."""
-        rows = self.curves.filter((pl.col("level") == level) & pl.col("kind").is_in(list(KINDS)))
+        rows = self.estimates.filter((pl.col("level") == level) & pl.col("kind").is_in(list(KINDS)))
         plain = rows.filter(pl.col("perturbation") == UNPERTURBED)
         return rows if plain.is_empty() else plain
 

@@ -7,7 +7,13 @@ from felicity.core.errors import BadInput
 from felicity.core.schemas import check_schema, conform
 from felicity.core.sweep import BASELINE, FROM_KINDS, UNPERTURBED
 from felicity.studies.context.intervals import accuracy_ends, change_ends, half_width, mark_clusters
-from felicity.studies.context.tables import CURVES, GAINS, STUDY_JUDGEMENTS, order_kinds, order_seen
+from felicity.studies.context.sweep_tables import (
+    ESTIMATES,
+    STUDY_JUDGEMENTS,
+    SUITE_CHANGES,
+    order_kinds,
+    order_seen,
+)
 
 ITEM = ["model", "suite", "phenomenon", "item", "rule"]
 CELL = ["kind", "source", "perturbation", "length"]
@@ -77,7 +83,7 @@ def share_contexts(judgements: pl.DataFrame) -> bool:
 
 
 def draw_curves(judgements: pl.DataFrame) -> pl.DataFrame:
-    """Rows of CURVES: overall, by phenomenon and by suite, for every kind and length of context.
+    """Rows of ESTIMATES: overall, by phenomenon and by suite, for every kind and length of context.
 
     A change is the mean over items of accuracy in context (the mean of an item's draws) minus accuracy
     without. Only items that reach a length count at that length, on both sides.
@@ -92,7 +98,7 @@ def draw_curves(judgements: pl.DataFrame) -> pl.DataFrame:
     models, names = (order_seen(curves, column) for column in ("model", "name"))
     level = pl.col("level").replace_strict({name: i for i, name in enumerate(LEVELS)}, return_dtype=pl.Int64)
     ordered = curves.sort(models, level, names, order_kinds(), "source", "perturbation", "length")
-    return conform(ordered, CURVES)
+    return conform(ordered, ESTIMATES)
 
 
 def _estimate(units: pl.DataFrame) -> pl.DataFrame:
@@ -132,8 +138,8 @@ def _estimate(units: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def rank_gains(judgements: pl.DataFrame, *, perturbation: str = UNPERTURBED) -> pl.DataFrame:
-    """Rows of GAINS, the largest gain of each model and kind first.
+def rank_suite_changes(judgements: pl.DataFrame, *, perturbation: str = UNPERTURBED) -> pl.DataFrame:
+    """Rows of SUITE_CHANGES, the largest rise of each model and kind first.
 
     The change at each length is averaged over lengths; the SD is that of those changes, as a
     population SD. The interval is over items (or the contexts they share), each with its mean
@@ -150,29 +156,14 @@ def rank_gains(judgements: pl.DataFrame, *, perturbation: str = UNPERTURBED) -> 
         pl.col("delta").mean().alias("mean"),
         pl.col("delta").std(ddof=0).alias("sd"),
     )
-    gains = changes.join(_over_items(units), on=SUITE_CELL)
+    suites = changes.join(_over_items(units), on=SUITE_CELL)
     # The mean over lengths and that over items differ if not every item has every length.
     shift = pl.col("mean") - pl.col("item_mean")
     ends = [(pl.col(name) + shift).clip(-1.0, 1.0).alias(name) for name in ("low", "high")]
-    ordered = gains.with_columns(ends).sort(
+    ordered = suites.with_columns(ends).sort(
         order_seen(units, "model"), order_kinds(), pl.col("mean").neg(), "suite", maintain_order=True
     )
-    return conform(ordered, GAINS)
-
-
-def pick_extremes(gains: pl.DataFrame, count: int = 5) -> pl.DataFrame:
-    """The `count` suites with the largest gains and losses of each model and kind, with the column `side`.
-
-    A gain requires that accuracy rises, a loss that it falls.
-    """
-    by = ["model", "kind"]
-    rising = gains.filter(pl.col("mean") > 0).sort("mean", descending=True, maintain_order=True)
-    falling = gains.filter(pl.col("mean") < 0).sort("mean", maintain_order=True)
-    sides = [
-        part.group_by(by, maintain_order=True).head(count).with_columns(pl.lit(side).alias("side"))
-        for part, side in ((rising, "gain"), (falling, "loss"))
-    ]
-    return pl.concat(sides).sort(order_seen(gains, "model"), order_kinds(), "side", maintain_order=True)
+    return conform(ordered, SUITE_CHANGES)
 
 
 def _over_items(units: pl.DataFrame) -> pl.DataFrame:
