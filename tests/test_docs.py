@@ -280,12 +280,20 @@ def record_calls(names: Collection[str], call: Callable[[], Answer]) -> tuple[An
         sys.setprofile(before)
 
 
-@pytest.mark.parametrize("command", [("run",), ("context", "--lengths", "0,30")], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    ("heading", "command"),
+    [
+        ("## The walk of `felicity run`", ("run",)),
+        ("## The walk of a study", ("bias",)),
+        ("## The walk of a study", ("context", "--lengths", "0,30")),
+        ("### The steps of the context study", ("context", "--lengths", "0,30")),
+    ],
+)
 def test_the_walks_are_what_the_commands_do(
-    command: tuple[str, ...], models: Path, tmp_path: Path, cli: Callable[..., Answer]
+    heading: str, command: tuple[str, ...], models: Path, tmp_path: Path, cli: Callable[..., Answer]
 ) -> None:
     page = (DOCS / "explanation" / "architecture.md").read_text(encoding="utf-8")
-    walk = page.split(f"## The walk of `felicity {command[0]}`")[1].split("\n## ")[0]
+    walk = re.split(r"\n##+ ", page.split(f"{heading}\n")[1])[0]
     steps = [step for step in re.findall(STEP, walk, re.MULTILINE) if step not in ONLY_IN_HALF_PRECISION]
     assert 15 < len(steps) < 40, "a walk fits a screen"
     pairs = tmp_path / "pairs.csv"

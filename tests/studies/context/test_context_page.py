@@ -124,8 +124,7 @@ def test_the_page_answers_with_the_largest_change_that_is_detected(bare: Context
 def test_a_change_that_is_not_significant_reads_no_detectable_difference(bare: ContextTables) -> None:
     page = build_page(fix_changes(bare))
     assert page.answer == (
-        "No detectable difference: in none of the longest contexts is accuracy detectably other than without "
-        "a context."
+        "No detectable difference: no kind of context, at its longest, changes accuracy detectably."
     )
     assert "rises" not in page.findings[0]
 
@@ -140,6 +139,8 @@ def test_a_matrix_alone_is_answered_by_suites_and_shown_by_its_cells(study: Cont
     assert page.answer.startswith("Yes: acceptable from wh island contexts of 900 tokens raise")
     assert page.hero is not None
     assert page.hero.name == "matrix_from_acceptable_smollm2"
+    names = [figure.name for figure in page.figures]
+    assert names.count(page.hero.name) == 1
     assert page.summary == "numbers"
 
 
@@ -147,8 +148,8 @@ def test_the_interaction_is_a_finding_in_words(study: ContextTables) -> None:
     findings = build_page(study).findings
     # The first two are the models' changes; the three-way term has p = 0.0004 * 4**7.
     assert findings[2] == (
-        "smollm2: log(length) × matched × acceptable has no detectable effect in the mixed model "
-        "(log-odds −0.46, p > .999)."
+        "smollm2: no detectable interaction of log(length) × matched × acceptable (mixed logistic model, "
+        "log-odds −0.46, p > .999)."
     )
 
 

@@ -30,7 +30,7 @@ def draw_models(study: ContextTables) -> Figure:
 
 
 def build_change(study: ContextTables) -> Section | None:
-    """The longest contexts as a table, and of several models a figure of each."""
+    """A figure per model, and the longest contexts as a table."""
     score = study.headline
     rows = sort_kinds(study.contexts("overall"))
     if rows.is_empty():
@@ -42,8 +42,7 @@ def build_change(study: ContextTables) -> Section | None:
         f"points, with 95% intervals. Contexts of {study.side('acceptable')} sentences are blue, of "
         f"{study.side('unacceptable')} ones orange; matched ones have a solid line. The table gives the "
         "longest contexts.",
-        # The main figure of the page is that of a single model.
-        figures=tuple(draw_change(study)) if len(study.models) > 1 else (),
+        figures=tuple(draw_change(study)),
         columns=(
             "Model",
             "Context",

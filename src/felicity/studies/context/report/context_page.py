@@ -105,16 +105,16 @@ def read_tables(study: Study) -> ContextTables:
 def build_page(study: ContextTables) -> Page:
     """The answer, the change of accuracy with zero marked, how sure it is, then the sections that apply."""
     rows = list(_list_longest(study))
-    score = study.headline
+    score, hero = study.headline, _hero(study)
     return Page(
         title="Context and acceptability",
         subject=study.dataset,
         question=f"Does a preceding context change {score.noun}?",
         answer=_answer(study, rows),
-        hero=_hero(study),
+        hero=hero,
         sure=tuple(_doubts(study, rows)),
         findings=(*_compare_kinds(study, rows), *_describe_terms(study)),
-        sections=tuple(build_sections(study)),
+        sections=tuple(_without_figure(section, hero) for section in build_sections(study)),
         legend="" if score.graded else score.describe(),
         summary="change" if not study.contexts("overall").is_empty() else "numbers",
     )
@@ -138,6 +138,13 @@ def _without_model(section: Section) -> Section:
         return section
     rows = tuple(row[1:] for row in section.rows)
     return replace(section, columns=section.columns[1:], rows=rows, names=section.names - 1)
+
+
+def _without_figure(section: Section, hero: Figure | None) -> Section:
+    """A section that does not show the main figure of the page again."""
+    return replace(
+        section, figures=tuple(one for one in section.figures if not hero or one.name != hero.name)
+    )
 
 
 def _hero(study: ContextTables) -> Figure | None:
@@ -181,10 +188,7 @@ def _answer(study: ContextTables, rows: list[dict[str, Any]]) -> str:
     noun = study.headline.noun
     detected = [row for row in rows if _is_detected(row)]
     if not detected:
-        return (
-            f"{NO_DIFFERENCE.capitalize()}: in none of the longest contexts is {noun} detectably other than "
-            "without a context."
-        )
+        return f"{NO_DIFFERENCE.capitalize()}: no kind of context, at its longest, changes {noun} detectably."
     most = max(detected, key=lambda row: abs(row["delta"]))
     verb = "raise" if most["delta"] > 0 else "lower"
     largest = "" if len(detected) == 1 else " most"
@@ -213,8 +217,9 @@ def _compare_kinds(study: ContextTables, rows: list[dict[str, Any]]) -> Iterator
             if chosen:
                 largest = sorted(chosen, key=lambda row: -abs(row["delta"]))[:MOST_NAMED]
                 named = [f"{_name(study, row)} ({_points(row)})" for row in chosen if row in largest]
-                more = [f"{count(len(chosen) - len(named))} other"] if len(chosen) > len(named) else []
-                told.append(f"{verb} {', '.join([*named, *more])} contexts")
+                left = len(chosen) - len(named)
+                more = f" and {counted(left, 'other kind')}" if left else ""
+                told.append(f"{verb} {', '.join(named)} contexts{more}")
         yield "; ".join(told) + "."
 
 
@@ -224,16 +229,17 @@ def _describe_terms(study: ContextTables) -> Iterator[str]:
     for model in study.models:
         for analysis in (CONTEXT, UNRELATED):
             own = _choose_fit(terms.filter(model=model), analysis)
-            slopes = own.filter(pl.col("term").str.contains("[a-z]", literal=False)).filter(
-                ~pl.col("term").str.to_lowercase().str.contains("intercept")
-            )
+            slopes = own.filter(~pl.col("term").str.to_lowercase().str.contains("intercept"))
             if slopes.is_empty():
                 continue
             row = slopes.sort(pl.col("term").str.count_matches(":"), maintain_order=True).row(-1, named=True)
-            what = f"{write_term(row['term'])}{' of unrelated contexts' if analysis == UNRELATED else ''}"
-            tested = f"log-odds {signed(row['estimate'])}, {format_p(row['p'])}"
-            said = "has an effect" if is_detected(row["p"]) else "has no detectable effect"
-            yield f"{model}: {what} {said} in the mixed model ({tested})."
+            found = "a detectable" if is_detected(row["p"]) else "no detectable"
+            what = "interaction" if ":" in row["term"] else "effect"
+            where = " in unrelated contexts" if analysis == UNRELATED else ""
+            yield (
+                f"{model}: {found} {what} of {write_term(row['term'])}{where} (mixed logistic model, "
+                f"log-odds {signed(row['estimate'])}, {format_p(row['p'])})."
+            )
 
 
 def _choose_fit(terms: pl.DataFrame, analysis: str) -> pl.DataFrame:
