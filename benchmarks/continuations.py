@@ -16,9 +16,11 @@ import report
 from felicity.core.engine import Sampling
 from felicity.core.policy import Policy
 from felicity.run import open_model
-from felicity.studies.causality import PAPER_SAMPLING, read_stimuli_set
+from felicity.studies.causality import read_stimuli_set
+from felicity.studies.causality.settings import CausalitySettings
 
 ALONE = 40
+PAPER_SAMPLING = CausalitySettings().sampling or Sampling()
 
 
 def main() -> None:

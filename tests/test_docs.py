@@ -39,7 +39,7 @@ TINY: dict[str, dict[str, str | None]] = {
     "bias": {"--sample": "2", "-m": "wide"},
     "context": {"--sample": "2", "-m": "wide", "--lengths": "0,20", "--contexts-per-suite": "1"},
     "acceptability": {"--sample": "2", "-m": "wide"},
-    "causality run": {"--sample": "1", "-m": "wide"},
+    "causality": {"--sample": "1", "-m": "wide"},
     "cloze": {"-m": "wide"},
     "stimuli pairs": {"-n": "2", "--tokenizer": None},
     "stimuli extend": {"-m": "wide", "-n": "1", "--most-requests": "2", "--tokens": "10"},

@@ -41,7 +41,7 @@ context {f}/pairs.csv {m} --lengths 0,30 --kind matched_acceptable -o {f}/contex
 acceptability {f}/rated.csv {m} -o {f}/acceptability --corpus {f}/corpus.txt --unseen 0.9
 cloze {f}/blanks.csv {m} -o {f}/cloze
 bias {f}/pairs.csv {m} -o {f}/bias
-causality run {f}/own.toml {m} -o {f}/causality --tokens 44
+causality {f}/own.toml {m} -o {f}/causality --tokens 44
 stimuli extend {f}/seeds.txt {m} -o {f}/extended --examples 1 --tokens 5 --most-requests 1
 rate simulate {f}/rating -q
 """
@@ -65,9 +65,9 @@ trajectory {f}/pairs.csv -m {f}/training -o {f}/trajectory
 replay {f}/scores.csv --good good -o {f}/replayed --no-report
 reproduce {f}/claims.toml -o {f}/reproduced
 reproduce list
-causality run {f}/own.toml -o {f}/causal2 --tokens 40 --sample 1 {m}
-causality sample {f}/causality -o {f}/sampled --verbs 1 --bins 2 --pairs 1 --lists 1
-causality report {f}/causality
+causality {f}/own.toml -o {f}/causal2 --tokens 40 --sample 1 {m}
+rate new {f}/sampled --from {f}/causality --verbs 1 --bins 2 --pairs 1 --parts 1
+report {f}/causality
 compare {f}/one {f}/two --measure lp
 compare {f}/run {f}/other
 fit "y ~ x" {f}/table.csv

@@ -38,8 +38,8 @@ READERS = {
         "--unseen 0.9",
     ],
     "causality": [
-        "causality report {f}/causality --json",
-        "causality sample {f}/causality -o {o} --verbs 1 --bins 2 --pairs 1 --lists 1",
+        "report {f}/causality --json",
+        "rate new {o} --from {f}/causality --verbs 1 --bins 2 --pairs 1 --parts 1",
     ],
     "extended": ["stimuli review {f}/extended --summary", "stimuli log verify {f}/extended"],
     "rating": [

@@ -276,7 +276,7 @@ HOSTILE = {
     "deep TOML of a template": ("x.toml", f"a = {DEEP}", "stimuli template {file}"),
     "deep TOML of a paradigm": ("x.toml", f"a = {DEEP}", "stimuli pairs {file}"),
     "deep TOML of claims": ("x.toml", f"a = {DEEP}", "reproduce {file}"),
-    "deep TOML of a design": ("x.toml", f"a = {DEEP}", "causality run {file} -o out"),
+    "deep TOML of a design": ("x.toml", f"a = {DEEP}", "causality {file} -o out"),
     "a key given twice": ("x.json", '{"meta": {"name": "a", "name": "b"}}', "data check {file}"),
     "a row without a field": (
         "x.jsonl",

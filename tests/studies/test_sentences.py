@@ -183,14 +183,15 @@ def test_a_size_detects_only_what_its_p_shows(small: dict[str, Any], large: dict
 def test_a_finding_of_the_paper_is_found_only_if_significant(
     p: float | None, b: float, singular: bool
 ) -> None:
-    fixed = pl.DataFrame({"term": ["bias"], "estimate": [b], "se": [0.1], "p": [1.0 if p is None else p]})
-    model = SimpleNamespace(fixed=fixed, singular=singular)
+    told = {"model": ["preference"], "term": ["bias"], "singular": [singular]}
+    models = pl.DataFrame(told | {"estimate": [b], "se": [0.1], "p": [1.0 if p is None else p]})
     empty = pl.DataFrame(
         schema={"bias_bin": pl.Int64, "subject_gender": pl.String, "counting": pl.String, "low": pl.Float64}
     )
-    (finding, *_) = check_preference({"preference": model}, empty)
+    (finding, *_) = check_preference(models, empty)
     if not is_shown(p):
-        assert finding.verdict == ABSENT
+        assert finding.verdict == ABSENT == NOTHING
+        assert finding.sentence.startswith("No detectable difference")
     else:
         assert finding.verdict == (FOUND if b > 0 else REVERSED)
 

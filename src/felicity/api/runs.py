@@ -27,13 +27,10 @@ from felicity.run import (
     is_study,
     list_runs,
     name_folder,
-    read_record,
     read_run,
     report_run,
 )
-from felicity.run import Study as OtherStudy
-from felicity.run import read_study as read_other_study
-from felicity.studies import STUDIES, Study, name_data, read_study, report_study
+from felicity.studies import Study, name_data, read_study, report_study
 
 GivenModel = str | Path | Model
 
@@ -210,7 +207,7 @@ def _find_folder(out: str | Path | None, model: str, *, several: bool) -> Path |
     return Path(out) / name_folder(model) if several else Path(out)
 
 
-def read(folder: str | Path, *, check: bool = True) -> Run | Runs | Study | OtherStudy:
+def read(folder: str | Path, *, check: bool = True) -> Run | Runs | Study:
     """What a folder holds: a run, the runs of several models, or a study.
 
     check: refuse what is unfinished, or was changed since it was written.
@@ -225,7 +222,7 @@ def read(folder: str | Path, *, check: bool = True) -> Run | Runs | Study | Othe
     """
     path = Path(folder)
     if is_study(path):
-        return read_study(path, check=check) if _is_known(path) else read_other_study(path, check=check)
+        return read_study(path, check=check)
     found = list_runs(path)
     if found == [path]:
         return read_run(path, check=check)
@@ -233,20 +230,21 @@ def read(folder: str | Path, *, check: bool = True) -> Run | Runs | Study | Othe
     return Runs({str(one.manifest["model"].get("name")): one for one in runs}, path)
 
 
-def _is_known(path: Path) -> bool:
-    """Whether the study in a folder is one of STUDIES."""
-    return str(read_record(path, check=False).get("study")) in STUDIES
-
-
-def report(folder: str | Path, *, check: bool = True) -> Path:
+def report(folder: str | Path, *, check: bool = True, **changes: Any) -> Path:
     """Write report.html and its figures again from the tables of a run, of several, or of a study.
 
-    check: refuse what is unfinished, or was changed since it was written. Gives the path of the page.
+    check: refuse what is unfinished, or was changed since it was written. changes: of a study, other values
+    of settings that affect only the analysis, such as `ratings`; it is made again with them, and keeps them.
+    Gives the path of the page.
+
+    Raises BadInput if a run is given with such settings, which it does not have.
     """
     if is_study(Path(folder)):
-        return report_study(Path(folder), check=check)
+        return report_study(Path(folder), check=check, **changes)
+    if changes:
+        raise BadInput(f"{folder} is not the folder of a study; leave out {', '.join(changes)}.")
     kept = read(folder, check=check)
-    return kept.report()  # type: ignore[union-attr]
+    return kept.report()
 
 
 def export(
@@ -276,7 +274,5 @@ def export(
 
 def _read_tables(path: Path, *, check: bool) -> Mapping[str, pl.DataFrame]:
     """The tables of a study: those of its plan, then those of its analysis."""
-    if not _is_known(path):
-        return read_other_study(path, check=check).tables
     study = read_study(path, check=check)
     return {name: study.place.read(name) for name in study.record["kept"]} | dict(study.tables)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from felicity.cli import cache, causality, data, measures, models, rate, stimuli, train
+from felicity.cli import cache, data, measures, models, rate, stimuli, train
 from felicity.cli.compare import compare
 from felicity.cli.explore import explore
 from felicity.cli.fill import fill
@@ -44,6 +44,9 @@ INTERRUPTED = 130
 RENAMED = {
     "--anyway": "--force",
     "--cut-by": "--length-tokenizer",
+    "causality report": "report --ratings",
+    "causality run": "causality",
+    "causality sample": "rate new --from",
     "count": "measures count",
     "measures ls": "measures",
     "models topics": "models info",
@@ -65,7 +68,6 @@ COMMANDS = {
     RESULTS: (report, explore, export),
 }
 GROUPS = {
-    STUDIES: {"causality": causality.app},
     PEOPLE: {"rate": rate.app},
     STIMULI: {"data": data.app, "stimuli": stimuli.app},
     SETUP: {"models": models.app, "measures": measures.app, "train": train.app, "cache": cache.app},

@@ -7,7 +7,7 @@ import typer
 
 from felicity.cli.options import Json, RunPath
 from felicity.cli.terminal import out, print_json
-from felicity.core.errors import UnknownName
+from felicity.core.errors import BadInput, UnknownName
 
 Force = Annotated[
     bool,
@@ -17,26 +17,62 @@ Force = Annotated[
 
 def report(
     folder: RunPath,
+    ratings: Annotated[
+        Path | None,
+        typer.Option(
+            help="Of a study that people rated: ratings.csv, or the folder, of `felicity rate export`."
+        ),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Of a study: another value of a setting that affects only its analysis; repeatable.",
+        ),
+    ] = None,
     json: Json = False,
     force: Force = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Write report.html and its figures from the tables of a run or a study, without the model.
 
+    A study is analysed again if --ratings or --set is given, and keeps these settings.
+
     \b
     Examples:
       felicity report runs/starter-smollm2
       felicity report runs/blimp-gpt2 --open
+      felicity report runs/causality --ratings ratings/
+      felicity report runs/starter-trajectory --set criterion=0.8
     """
     from felicity.api import report as write_page
 
-    page = write_page(folder, check=not force)
+    settings = _read_changes(changes or [])
+    page = write_page(folder, check=not force, **settings, **({"ratings": ratings} if ratings else {}))
     if json:
         print_json({"report": str(page)})
     else:
         out.print(f"Report: {page}", soft_wrap=True)
     if open_page:
         typer.launch(page.resolve().as_uri())
+
+
+def _read_changes(given: list[str]) -> dict[str, str | tuple[str, ...]]:
+    """Settings by name; one that is given several times has several values.
+
+    Raises BadInput.
+    """
+    found: dict[str, str | tuple[str, ...]] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or name in ("check", "folder"):
+            raise BadInput(f"--set {text} is not NAME=VALUE with a setting of the study, such as rated=gpt2.")
+        before = found.get(name, ())
+        earlier = (before,) if isinstance(before, str) else before
+        found[name] = (*earlier, value) if earlier else value
+    return found
 
 
 def export(

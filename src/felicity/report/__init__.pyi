@@ -4,7 +4,6 @@ from .page import export_figures as export_figures
 from .page import render_report as render_report
 from .page import render_template as render_template
 from .page import write_report as write_report
-from .page import write_sections as write_sections
 from .run_tables import ReportInput as ReportInput
 from .sections import Figure as Figure
 from .sections import Section as Section

@@ -10,7 +10,6 @@ import polars as pl
 
 from felicity.core.files import replacing
 from felicity.core.policy import describe_policies
-from felicity.core.schemas import SIMULATED_NOTE
 from felicity.report import wording
 from felicity.report.charts import DARK, LIGHT, convert_svg, css_variables, draw_inline, draw_svg
 from felicity.report.examples import choose_window, pick_uncertain, pick_wrong, read_cases
@@ -255,32 +254,3 @@ def _first(rows: pl.DataFrame) -> dict[str, Any] | None:
 def _tint(logprob: float | None) -> str:
     """The strength of a cell's colour: none for a certain token, full from FULL_TINT nats on."""
     return "0" if logprob is None else f"{min(max(-logprob / FULL_TINT, 0.0), 1.0):.2f}"
-
-
-def write_sections(
-    sections: Sequence[Section],
-    page: Path,
-    *,
-    eyebrow: str,
-    title: str,
-    subject: str = "",
-    meta: str = "",
-    simulated: bool = False,
-) -> Path:
-    """Write a page of sections and, beside it, their figures as files; gives the page's path.
-
-    simulated: the page has ratings of simulated raters, and says so.
-    """
-    figures = {figure.name: figure for section in sections for figure in section.figures}
-    export_figures(figures.values(), page.parent, endings=FILES)
-    content = {
-        "sections": sections,
-        "eyebrow": eyebrow,
-        "title": title,
-        "subject": subject,
-        "meta": meta,
-        "warning": SIMULATED_NOTE if simulated else "",
-    }
-    with replacing(page) as part:
-        part.write_text(render_template("sections.html.j2", content, figures), encoding="utf-8")
-    return page

@@ -43,7 +43,6 @@ from .rules import refuse_impossible as refuse_impossible
 from .score_cache import clear_cache as clear_cache
 from .score_cache import list_cache as list_cache
 from .scoring import find_missing as find_missing
-from .study_folder import Study as Study
 from .study_folder import StudyFolder as StudyFolder
 from .study_folder import default_folder as default_folder
 from .study_folder import describe_study as describe_study
@@ -53,7 +52,6 @@ from .study_folder import list_runs as list_runs
 from .study_folder import name_folder as name_folder
 from .study_folder import name_models as name_models
 from .study_folder import read_policies as read_policies
-from .study_folder import read_study as read_study
 from .study_folder import refuse_namesakes as refuse_namesakes
 from .study_folder import write_sheets as write_sheets
 from .study_folder import write_study as write_study

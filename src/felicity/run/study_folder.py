@@ -9,9 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.errors import BadInput, UnknownName
+from felicity.core.errors import BadInput
 from felicity.core.policy import describe_policies
-from felicity.run.evaluate import Run, read_run
 from felicity.run.folder import (
     MANIFEST,
     RECORD,
@@ -27,35 +26,6 @@ from felicity.run.model import Model
 # Where a study keeps the runs of its models; `felicity run` with several models keeps them side by side.
 PLACES = ("models", "models/*", "runs", ".")
 CONTEXT = "context"
-
-
-@dataclass(frozen=True)
-class Study:
-    """The folder of a study: its record, its tables by name, and the folders of its runs by name.
-
-    kind: the command that made it, such as context or cloze.
-    """
-
-    kind: str
-    folder: Path
-    record: dict[str, Any]
-    tables: dict[str, pl.DataFrame]
-    runs: dict[str, Path]
-
-    def __repr__(self) -> str:
-        return f"Study({self.kind} in {self.folder}: {len(self.runs)} runs; {', '.join(self.tables)})"
-
-    def __getitem__(self, name: str) -> pl.DataFrame:
-        """A table by name, as its file is called."""
-        if name not in self.tables:
-            raise UnknownName("table", name, self.tables)
-        return self.tables[name]
-
-    def run(self, name: str) -> Run:
-        """The run of one model."""
-        if name not in self.runs:
-            raise UnknownName("run", name, self.runs)
-        return read_run(self.runs[name])
 
 
 # The types of the columns of a study's CSV tables, as its record names them.
@@ -238,25 +208,6 @@ def shorten_name(model: str) -> str:
     'my-model'
     """
     return re.sub(r"[^\w.-]+", "-", Path(model).name).strip("-") or "model"
-
-
-def read_study(path: str | Path, *, check: bool = True) -> Study:
-    """The study in a folder: its record, its tables and where its runs are.
-
-    check: refuse a study whose files have changed since it wrote them.
-
-    Raises BadInput if the folder is not that of a study, or one that is refused.
-    """
-    folder = Path(path)
-    if not is_study(folder) and (folder / MANIFEST).exists():
-        raise BadInput(f"{folder} is not a study folder: it has no {RECORD}; read it with read_run.")
-    record = check_record(folder) if check else read_record(folder, check=False)
-    tables = {
-        path.stem: RunFolder(folder).read_file(path, {} if path.suffix == ".csv" else None)
-        for path in (*sorted(folder.glob("*.csv")), *sorted(folder.glob("*.parquet")))
-    }
-    runs = find_runs(folder)
-    return Study(str(record.get("study", CONTEXT)), folder, record, tables, runs)
 
 
 def list_runs(path: Path) -> list[Path]:

@@ -66,9 +66,9 @@ def carry_out_study(
     reason for.
     """
     definition = STUDIES[name]
-    settings = check_settings(definition.settings, given)
     folder = Path(tempfile.mkdtemp(prefix="felicity-") if out is None else out)
     try:
+        settings = check_settings(definition.settings, _recall(definition, folder, given))
         listed = _as_list(models, definition)
         if definition.checkpoints:
             named = name_checkpoints(listed, open_one or _open, policy or Policy())
@@ -104,6 +104,23 @@ def _tell_forecast(job: Job, notify: Callable[[str], None], waiting: Mapping[str
     if found.texts:
         notify(f"{job.label}: {found}")
     return found.scored
+
+
+def _recall(definition: StudyDefinition, folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings, and those that the study in the folder was analysed with and that are not given now.
+
+    These are the ones of the analysis without a default, such as people's ratings, which may have been
+    added after the models were scored.
+    """
+    old = read_record(folder) if is_study(folder) else {}
+    if old.get("study") != definition.name:
+        return dict(given)
+    added = {
+        name: old["settings"][name]
+        for name, (one, about, _) in list_options(definition.settings).items()
+        if about.analysis and not one.default and old.get("settings", {}).get(name)
+    }
+    return added | dict(given)
 
 
 def begin_study(
@@ -199,6 +216,21 @@ def analyse_study(path: str | Path, *, check: bool = True, **changes: Any) -> No
     clear_leftovers(folder.path)
     names = [f"{name}.parquet" for name in folder.record["kept"]] + [f"{name}.csv" for name in tables]
     write_record(folder.path, folder.record | {"tables": folder.describe_types(tables)}, names)
+
+
+def report_study(path: str | Path, *, check: bool = True, **changes: Any) -> Path:
+    """Write report.html and the figures of a study again, without a model; returns the page's path.
+
+    check: refuse a study whose files have changed since it wrote them. changes: other values of settings that
+    affect only the analysis, which is then made again and kept.
+
+    Raises BadInput if the folder is not that of a finished study or a setting affects the scores, UnknownName
+    for a setting, or a kind of study, that there is not.
+    """
+    open_study(path, check=check)
+    if changes:
+        analyse_study(path, check=check, **changes)
+    return read_study(path, check=check).report()
 
 
 def open_study(path: str | Path, *, check: bool = True) -> StudyFolder:

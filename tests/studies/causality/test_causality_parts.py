@@ -11,7 +11,6 @@ from felicity.humans import build_lists
 from felicity.stimuli.extension import Extension
 from felicity.stimuli.review import Queue
 from felicity.studies.causality import (
-    CausalityStudy,
     SampleSize,
     analyse_ratings,
     check_balance,
@@ -23,7 +22,6 @@ from felicity.studies.causality import (
     read_decisions,
     read_stimuli_set,
     trim_repetition,
-    write_causality_report,
     write_study_folder,
 )
 from felicity.studies.causality.continuations import count_reasons, describe_diversity
@@ -31,11 +29,14 @@ from felicity.studies.causality.findings import check_preference
 from felicity.studies.causality.preference import (
     BY_VERB,
     add_figures,
+    count_pronouns,
+    describe_models,
     draw_agreement,
+    explain_variance,
     find_bin,
     fit_preference,
 )
-from felicity.studies.causality.ratings import read_ratings
+from felicity.studies.causality.ratings import pick_examples, read_ratings
 
 PRONOUNS = {"m": "he", "f": "she"}
 MIXED = {"subject": "m", "object": "f"}
@@ -299,7 +300,7 @@ def test_too_many_lists_are_refused() -> None:
         draw_sample(continuations(), SampleSize(verbs=2, bins=2, pairs=2, lists=99))
 
 
-def test_ratings_are_reported_with_both_models(tmp_path: Path) -> None:
+def test_ratings_are_analysed_with_both_models() -> None:
     rng = np.random.default_rng(2)
     stimuli = pl.DataFrame(
         {
@@ -319,26 +320,48 @@ def test_ratings_are_reported_with_both_models(tmp_path: Path) -> None:
     found = analyse_ratings(ratings, stimuli)
     assert list(found.models) == ["linear", "ordinal"]
     assert found.counts["n"].sum() == 240
-    record = {"source": "own", "notes": []}
-    study = CausalityStudy(record, stimuli.with_columns(verb=pl.lit("x")), (), {}, found)
-    page = write_causality_report(study, tmp_path).read_text(encoding="utf-8")
-    assert "Mixed models of ratings" in page
-    assert "ordinal" in page
-    assert "Simulated ratings" not in page
 
 
-def test_simulated_ratings_are_marked_in_the_report(tmp_path: Path) -> None:
-    names = [f"s{place}" for place in range(6)]
-    stimuli = pl.DataFrame({"sentence": names, "noun_pair": "1", "bias": 5.0, "log_frequency": 2.0})
-    rows = [(f"sim-{rater}", name, 1.0 + place % 5) for rater in "abc" for place, name in enumerate(names)]
-    ratings = pl.DataFrame(rows, schema=["participant", "sentence", "rating"], orient="row")
-    found = analyse_ratings(ratings, stimuli)
-    study = CausalityStudy(
-        {"source": "own", "notes": []}, stimuli.with_columns(verb=pl.lit("x")), (), {}, found
+def test_examples_leave_out_flagged_continuations_and_verbs_without_bias() -> None:
+    items = pl.DataFrame(
+        {
+            "sentence": ["a", "b", "c", "d"],
+            "continuation": ["it was", "it did", "it had", "it could"],
+            "mean": [4.0, 2.0, 5.0, 1.0],
+            "flagged": [False, False, True, False],
+            "bias_bin": [20, 20, 20, None],
+        }
     )
-    page = write_causality_report(study, tmp_path).read_text(encoding="utf-8")
-    assert "no person gave them" in page.partition("<main>")[0]
-    assert "simulated raters" in (tmp_path / "figures" / "ratings.svg").read_text(encoding="utf-8")
+    assert pick_examples(items).select("rated", "sentence").rows() == [
+        ("best", "a"),
+        ("best", "b"),
+        ("worst", "a"),
+        ("worst", "b"),
+    ]
+
+
+def test_a_model_that_follows_gender_alone_is_told_from_one_that_follows_bias() -> None:
+    rows = [
+        {"verb": f"v{verb}", "bias": bias, "subject_gender": subject, "object_gender": other}
+        | {"gender": 1.0 if subject == "f" else -1.0}
+        for verb, bias in enumerate((-80.0, -40.0, 40.0, 80.0))
+        for subject, other in (("m", "f"), ("f", "m"))
+    ]
+    table = pl.DataFrame(rows)
+    by_gender = add_figures(table.with_columns(subject_preference=pl.col("gender")))
+    by_bias = add_figures(table.with_columns(subject_preference=pl.col("bias") / 40))
+    for table, shares in ((by_gender, (1.0, 0.0)), (by_bias, (0.0, 1.0))):
+        found = explain_variance(table)
+        assert found["source"].to_list() == ["gender", "bias"]
+        assert found["r2"].to_list() == pytest.approx(shares)
+    expected = count_pronouns(by_gender, PRONOUNS)
+    assert expected["pronoun"].unique().to_list() == ["she"]
+    assert expected.select("subject_gender", "n", "share").rows() == [
+        ("m", 4, 1.0),
+        ("f", 4, 1.0),
+        ("all", 8, 1.0),
+    ]
+    assert count_pronouns(by_bias, PRONOUNS)["share"].to_list() == [0.5, 0.5, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -437,5 +460,5 @@ def test_verbs_as_random_effects_stand_beside_the_papers_model() -> None:
     nothing = pl.DataFrame(
         schema={"bias_bin": pl.Int64, "subject_gender": pl.String, "counting": pl.String, "n": pl.Int64}
     )
-    checked = check_preference(found.models, nothing)[0]
+    checked = check_preference(describe_models(found.models), nothing)[0]
     assert "with verbs as random effects estimate" in checked.figures

@@ -1,7 +1,6 @@
 """The whole study by the command line, with a tiny model and a few verbs."""
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,10 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+import felicity as fe
 from felicity.core.policy import Policy
 from felicity.humans import build_lists, read_rating_study
-from felicity.run import Model, open_model, read_record, write_record
-from felicity.studies.causality import read_causality, read_stimuli_set
+from felicity.run import Model, open_model
+from felicity.studies import read_study
+from felicity.studies.causality import read_stimuli_set
 from tests.conftest import Answer, make_tiny_model
 from tests.studies.causality.test_causality_parts import write_design
 
@@ -30,14 +31,14 @@ def finished(tmp_path: Path, small_model: Path, cli: Cli) -> Path:
     """A finished study of three verbs, two noun pairs and two pairs of one gender."""
     design = write_design(tmp_path, norms='"norms.csv"', same_gender="true")
     out = tmp_path / "run"
-    said = cli("causality", "run", design, "-m", small_model, "-o", out, "--tokens", 44, "--quiet")
+    said = cli("causality", design, "-m", small_model, "-o", out, "--tokens", 44)
     assert said.code == 0, said.err
-    assert "1 of 3 verbs have no bias norm (zoomed)" in said.out
+    assert "1 of 3 verbs have no bias norm (zoomed)" in said.err
     return out
 
 
 def test_surprisals_are_those_of_the_model_in_bits(finished: Path, small_model: Path) -> None:
-    table = pl.read_parquet(finished / "models" / "tiny-gpt2" / "preference.parquet")
+    table = read_study(finished)["preference"]
     assert table.height == 3 * 4 * 2
     lm = open_model(str(small_model), cache=False)
     prompts = table["prompt"].to_list()
@@ -50,126 +51,151 @@ def test_surprisals_are_those_of_the_model_in_bits(finished: Path, small_model: 
     assert (judged["match"] == (judged["subject_preference"] < 0).cast(pl.Float64)).all()
 
 
-def test_the_folder_has_tables_and_a_report_that_shows_nothing_flagged(finished: Path) -> None:
-    for name in ("agreement", "verbs", "diversity", "references"):
-        assert (finished / f"{name}.csv").exists()
-    page = (finished / "report.html").read_text(encoding="utf-8")
-    for title in ("The paper’s findings", "The paper's findings", "The paper&#39;s findings"):
-        if title in page:
-            break
-    else:
-        pytest.fail("the report has no findings")
-    written = pl.read_parquet(finished / "models" / "tiny-gpt2" / "continuations.parquet")
+def test_the_page_answers_first_in_one_figure_with_chance_and_shows_nothing_flagged(finished: Path) -> None:
+    study = read_study(finished)
+    page = study.page
+    assert page.answer.startswith("No: tiny-gpt2 expects it after 50.0% of the prompts")
+    assert "no detectable difference from chance; its preference is almost only the pronoun's gender" in (
+        page.answer
+    )
+    assert "“he” after 100.0% of the prompts with a male subject" in page.findings[0]
+    assert [figure.name for figure in page.figures] == [
+        "agreement",
+        "noun_pairs_tiny-gpt2",
+        "effects",
+        "references",
+    ]
+    drawn = json.dumps(study.plot().to_dict())
+    assert "male subject" in drawn
+    assert "strokeDash" in drawn
+    written = study["continuations"]
     assert written.height == 24
     assert set(written["reference"]) <= {"subject", "object", "unknown"}
-    frequent = pl.read_csv(finished / "frequent.csv") if (finished / "frequent.csv").stat().st_size else None
-    assert frequent is None or not frequent["flagged"].any()
+    assert not study["frequent"]["flagged"].any()
+    assert "The paper&#39;s findings" in (finished / "report.html").read_text(encoding="utf-8")
+
+
+def test_command_and_python_give_the_same_tables(finished: Path, small_model: Path, tmp_path: Path) -> None:
+    study = fe.causality(tmp_path / "own.toml", models=str(small_model), tokens=44)
+    kept = read_study(finished)
+    assert set(kept.tables) == set(study.tables)
+    for name, table in study.tables.items():
+        assert table.equals(kept[name]), name
 
 
 def test_another_study_in_the_folder_is_refused_and_the_same_is_resumed(
     finished: Path, small_model: Path, cli: Cli, tmp_path: Path
 ) -> None:
-    design = tmp_path / "own.toml"
-    other = cli("causality", "run", design, "-m", small_model, "-o", finished, "--tokens", 40, "--quiet")
+    asked = ("causality", tmp_path / "own.toml", "-m", small_model, "-o", finished, "--quiet")
+    other = cli(*asked, "--tokens", 40)
     assert other.code == 2
-    assert "another sampling" in other.err
-    before = pl.read_parquet(finished / "models" / "tiny-gpt2" / "continuations.parquet")
-    again = cli("causality", "run", design, "-m", small_model, "-o", finished, "--tokens", 44, "--quiet")
-    assert again.code == 0
-    assert before.equals(pl.read_parquet(finished / "models" / "tiny-gpt2" / "continuations.parquet"))
+    assert "another tokens (44, now 40)" in other.err
+    before = (finished / "continuations.csv").read_bytes()
+    assert cli(*asked, "--tokens", 44).code == 0
+    assert (finished / "continuations.csv").read_bytes() == before
 
 
-def test_a_sample_becomes_a_study_and_its_ratings_are_analysed(
-    finished: Path, cli: Cli, tmp_path: Path
-) -> None:
-    # The texts of a random model say nothing; only their flags would be in the way.
-    path = finished / "models" / "tiny-gpt2" / "continuations.parquet"
-    table = pl.read_parquet(path).with_columns(flagged=pl.lit(False), continuation=pl.lit("it was so"))
-    table.write_parquet(path)
-    study = tmp_path / "study"
-    options = ("--verbs", 1, "--bins", 2, "--pairs", 2, "--lists", 2, "--json")
-    assert cli("causality", "sample", finished, "-o", study, *options).code == 2
-    renew_digests(finished)
-    said = cli("causality", "sample", finished, "-o", study, *options)
-    assert said.code == 0, said.err
-    assert json.loads(said.out)["balance"]["n"] == 8
-    assert [len(one.rows) for one in build_lists(read_rating_study(study))] == [4, 4]
+@pytest.fixture
+def rated(finished: Path, tmp_path: Path) -> Path:
+    """Random ratings of every sentence of a study."""
     rng = np.random.default_rng(1)
     rows = [
-        {"rater": rater, "item": stimulus.item, "rating": int(rng.integers(1, 6)), "role": "target"}
-        for stimulus in read_rating_study(study).stimuli
+        {"rater": rater, "item": item, "rating": int(rng.integers(1, 6)), "role": "target"}
+        for item in read_study(finished)["preference"]["item"]
         for rater in "abc"
     ]
     pl.DataFrame(rows).write_csv(tmp_path / "ratings.csv")
-    said = cli("causality", "report", finished, "--ratings", tmp_path / "ratings.csv")
+    return tmp_path / "ratings.csv"
+
+
+def test_a_sample_of_continuations_becomes_a_study_for_raters(
+    finished: Path, cli: Cli, tmp_path: Path
+) -> None:
+    sizes = ("--verbs", 1, "--bins", 2, "--pairs", 2, "--parts", 2, "--raters", 4)
+    said = cli("rate", "new", tmp_path / "study", "--from", finished, *sizes, "--json")
     assert said.code == 0, said.err
-    assert (finished / "rating_counts.csv").exists()
-    assert "Does the model know when it is wrong?" in (finished / "report.html").read_text(encoding="utf-8")
-    found = read_causality(finished, ratings=tmp_path / "ratings.csv").ratings
-    assert found is not None
-    kept = read_causality(finished).ratings
-    assert kept is not None
-    assert kept.correlations.equals(found.correlations)
-    for command in (("report", finished), ("causality", "report", finished)):
-        (finished / "report.html").unlink()
-        assert cli(*command).code == 0
-        assert "Does the model know when it is wrong?" in (finished / "report.html").read_text("utf-8")
-    (finished / "ratings.parquet").write_bytes(b"other")
+    assert json.loads(said.out)["balance"]["n"] == 8
+    made = read_rating_study(tmp_path / "study")
+    assert [len(one.rows) for one in build_lists(made)] == [4, 4]
+    assert made.design.quota == 4
+    for options, told in (
+        (("--sample", 2), "is the folder of a causality study; leave out --sample"),
+        (("--model", "tiny"), "did you mean 'tiny-gpt2'"),
+    ):
+        said = cli("rate", "new", tmp_path / "other", "--from", finished, *options)
+        assert said.code == 2
+        assert told in said.err
+    said = cli("rate", "new", tmp_path / "other", "--from", "starter", "--verbs", 2)
+    assert "starter is not the folder of a causality study; leave out --verbs" in said.err
+
+
+def test_ratings_are_analysed_by_report_and_kept(
+    finished: Path, rated: Path, small_model: Path, cli: Cli, tmp_path: Path
+) -> None:
+    said = cli("report", finished, "--ratings", rated)
+    assert said.code == 0, said.err
+    title = "Does the model know when it is wrong?"
+    assert title in (finished / "report.html").read_text(encoding="utf-8")
+    kept = read_study(finished)
+    assert kept["rating_summary"]["ratings"].item() == 72
+    assert kept["ratings"].columns == ["participant", "sentence", "rating"]
+    # Neither a later report nor the same command again forgets them.
+    assert cli("report", finished).code == 0
+    design = tmp_path / "own.toml"
+    again = cli("causality", design, "-m", small_model, "-o", finished, "--tokens", 44, "-q")
+    assert again.code == 0, again.err
+    assert read_study(finished)["rating_correlations"].equals(kept["rating_correlations"])
+    assert title in (finished / "report.html").read_text(encoding="utf-8")
+    (finished / "ratings.csv").write_text("participant,sentence,rating\n")
     said = cli("report", finished)
     assert said.code == 2
-    assert "ratings.parquet" in said.err
-    assert cli("causality", "report", finished, "--ratings", tmp_path / "ratings.csv").code == 0
-    assert found.summary["ratings"] == 24
-    _add_model(finished, "other")
-    for options, complaint in (
+    assert "ratings.csv was changed" in said.err
+
+
+def test_of_several_models_it_must_be_said_whose_continuations_were_rated(
+    finished: Path, rated: Path, small_model: Path, cli: Cli, tmp_path: Path
+) -> None:
+    other = make_tiny_model(tmp_path / "other", seed=3, window=256)
+    models = [str(small_model), str(other)]
+    fe.causality(tmp_path / "own.toml", models=models, tokens=44, out=tmp_path / "two", report=False)
+    asked = ("report", tmp_path / "two", "--ratings", rated)
+    for options, told in (
         ((), "tiny-gpt2, other have written continuations; say whose were rated"),
-        (("--model", "othr"), "did you mean 'other'?"),
+        (("--set", "rated=othr"), "did you mean 'other'?"),
+        (("--set", "rated"), "--set rated is not NAME=VALUE"),
+        (("--set", "tokens=40"), "The setting 'tokens' affects the scores"),
+        (("--set", "rate=other"), "did you mean 'rated'?"),
     ):
-        said = cli("causality", "report", finished, "--ratings", tmp_path / "ratings.csv", *options)
+        said = cli(*asked, *options)
         assert said.code == 2
-        assert complaint in said.err
-    said = cli("causality", "report", finished, "--ratings", tmp_path / "ratings.csv", "-m", "other")
+        assert told in said.err
+    said = cli(*asked, "--set", "rated=other")
     assert said.code == 0, said.err
-    said = cli("causality", "report", finished, "-m", "tiny-gpt2")
-    assert said.code == 2
-    assert "The kept ratings are of continuations by 'other'; give --ratings as well" in said.err
-    turned = read_causality(finished, ratings=tmp_path / "ratings.csv", model="other").ratings
-    assert turned is not None
-    ours, theirs = (one.correlations.filter(measure=EXPECTED)["r"].item() for one in (found, turned))
-    assert theirs == pytest.approx(-ours)
-    strange = pl.DataFrame(rows).with_columns(item=pl.lit("elsewhere"))
-    strange.write_csv(tmp_path / "strange.csv")
-    said = cli("causality", "report", finished, "--ratings", tmp_path / "strange.csv", "-m", "other")
+    assert read_study(tmp_path / "two")["rating_summary"]["lm"].item() == "other"
+
+
+def test_ratings_of_other_sentences_and_of_runs_are_refused(finished: Path, cli: Cli, tmp_path: Path) -> None:
+    strange = tmp_path / "strange.csv"
+    strange.write_text("rater,item,rating\na,elsewhere,3\n")
+    said = cli("report", finished, "--ratings", strange)
     assert said.code == 2
     assert "not one of the study's" in said.err
-
-
-EXPECTED = "preference for the noun that people expect"
-
-
-def _add_model(study: Path, name: str) -> None:
-    """Another model in the folder of a study: one that prefers the other noun each time."""
-    shutil.copytree(study / "models" / "tiny-gpt2", study / "models" / name)
-    table = pl.read_parquet(study / "models" / name / "preference.parquet")
-    table.with_columns(-pl.col("subject_preference")).write_parquet(
-        study / "models" / name / "preference.parquet"
-    )
-    record = read_record(study)
-    write_record(study, record | {"models": [*record["models"], name]}, record["digests"])
-    renew_digests(study)
-
-
-def renew_digests(study: Path) -> None:
-    """Call what a test has written into a study the study's own."""
-    kept = [str(path.relative_to(study)) for path in study.rglob("*.parquet")]
-    write_record(study, read_record(study), kept)
-
-
-def test_what_is_no_study_is_refused(cli: Cli, tmp_path: Path) -> None:
-    said = cli("causality", "report", tmp_path)
+    said = cli("report", finished / "models" / "tiny-gpt2", "--ratings", strange)
     assert said.code == 2
-    assert "has no study" in said.err
-    said = cli("causality", "run", "starter", "-o", tmp_path / "x")
+    assert "is not the folder of a study; leave out ratings" in said.err
+
+
+def test_simulated_ratings_are_marked_in_the_report(finished: Path, rated: Path, cli: Cli) -> None:
+    table = pl.read_csv(rated).with_columns(rater=pl.lit("sim-") + pl.col("rater"))
+    table.write_csv(rated)
+    assert cli("report", finished, "--ratings", rated).code == 0
+    page = (finished / "report.html").read_text(encoding="utf-8")
+    assert "no person gave them" in page.partition("<main>")[0]
+    assert "simulated raters" in (finished / "figures" / "ratings.svg").read_text(encoding="utf-8")
+
+
+def test_stimuli_without_bias_are_refused(cli: Cli, tmp_path: Path) -> None:
+    said = cli("causality", "starter", "-o", tmp_path / "x")
     assert said.code == 2
     assert "no verbs with their bias" in said.err
 
@@ -249,53 +275,32 @@ def test_a_damaged_study_is_refused_and_running_it_again_heals_it(
     finished: Path, small_model: Path, cli: Cli, tmp_path: Path
 ) -> None:
     reads = [
-        ("causality", "report", finished),
-        ("causality", "sample", finished, "-o", tmp_path / "sampled", "--lists", 1),
+        ("report", finished),
+        ("rate", "new", tmp_path / "sampled", "--from", finished, "--parts", 1),
     ]
-    for name in ("stimuli.parquet", "models/tiny-gpt2/preference.parquet"):
+    for name in ("stimuli.parquet", "preference.csv", "continuations.csv"):
         whole = spoil(finished / name)
         for line in reads:
             told = cli(*line)
             assert told.code == 2, (name, line)
             assert f"{finished / name} was changed since the study wrote it" in told.err
         (finished / name).write_bytes(whole)
-    continuations = finished / "models" / "tiny-gpt2" / "continuations.parquet"
+    continuations = finished / "continuations.csv"
     whole = spoil(continuations)
-    assert cli(*reads[1]).code == 2
-    assert "was changed" not in cli(*reads[1], "--force").err
-    design = tmp_path / "own.toml"
-    again = cli("causality", "run", design, "-m", small_model, "-o", finished, "--tokens", 44, "--quiet")
+    again = cli(
+        "causality", tmp_path / "own.toml", "-m", small_model, "-o", finished, "--tokens", 44, "--quiet"
+    )
     assert again.code == 0, again.err
-    assert pl.read_parquet(continuations).equals(pl.read_parquet(whole))
+    assert continuations.read_bytes() == whole
     assert cli(*reads[0]).code == 0
     (finished / "study.json").write_text("[" * 20_000)
     assert "is not JSON" in cli(*reads[0]).err
 
 
-def test_another_model_does_not_vouch_for_damaged_files_of_the_first(
-    finished: Path, cli: Cli, tmp_path: Path
-) -> None:
-    spoil(finished / "models" / "tiny-gpt2" / "preference.parquet")
-    other = make_tiny_model(tmp_path / "other", seed=3, window=256)
-    line = ("causality", "run", tmp_path / "own.toml", "-m", other, "-o", finished, "--tokens", 44, "--quiet")
-    told = cli(*line)
-    assert told.code == 2
-    assert "preference.parquet was changed" in told.err
-
-
-def test_the_report_of_a_study_is_written_again_from_its_folder(finished: Path, cli: Cli) -> None:
-    record = json.loads((finished / "study.json").read_text(encoding="utf-8"))
-    assert {"study", "felicity", "created", "command", "models"} <= set(record)
-    before = (finished / "report.html").read_bytes()
-    (finished / "report.html").unlink()
-    assert cli("report", finished).code == 0
-    assert (finished / "report.html").read_bytes() == before
-
-
 def test_two_models_of_one_name_are_refused_before_either_is_scored(cli: Cli, tmp_path: Path) -> None:
     models = [make_tiny_model(tmp_path / place / "same", seed=1) for place in ("a", "b")]
     design = write_design(tmp_path)
-    said = cli("causality", "run", design, "-m", models[0], "-m", models[1], "-o", tmp_path / "run", "-q")
+    said = cli("causality", design, "-m", models[0], "-m", models[1], "-o", tmp_path / "run", "-q")
     assert said.code == 2
     assert "Two models are called 'same'" in said.err
     assert not (tmp_path / "run" / "models").exists()
@@ -306,6 +311,6 @@ def test_a_policy_field_that_a_model_does_not_use_is_refused(
 ) -> None:
     design = write_design(tmp_path)
     asked = ("-m", small_model, "-o", tmp_path / "run", "--policy", "pll=original", "-q")
-    said = cli("causality", "run", design, *asked)
+    said = cli("causality", design, *asked)
     assert said.code == 2
     assert "does not use --policy pll" in said.err

@@ -13,6 +13,7 @@ from felicity.core.errors import BadInput, FelicityError, UnknownName
 from felicity.core.files import data_folder, disk_errors, find_ending, replacing
 from felicity.data import is_table, read_dataset, read_table, sample_items
 from felicity.humans import STUDY_FILE, Origin, RatingStudy, read_rating_study
+from felicity.run import is_study, read_record, read_run
 
 LAU_TOPICS = "lau2020/sentences/context-{}-sentences.csv"
 OWN_COLUMNS = ("item", "text")
@@ -45,6 +46,12 @@ INSTRUCTIONS = {
 JUDGE = "Please say how natural each text sounds to you. There are no right or wrong answers."
 
 
+def has_continuations(source: str) -> bool:
+    """Whether a source is the folder of a causality study, whose continuations can be rated."""
+    path = Path(source)
+    return is_study(path) and read_record(path).get("study") == "causality"
+
+
 def start_study(
     folder: Path,
     source: str,
@@ -55,13 +62,15 @@ def start_study(
     parts: int | None = None,
     title: str | None = None,
     minutes: int | None = None,
+    raters: int | None = None,
     seed: int = 0,
 ) -> RatingStudy:
     """Write study.toml and stimuli.csv into a new folder; gives the study, read back and checked.
 
     source: a dataset's name, a run folder, or a table with the columns item and text. sample: at most so many
-    items of each suite. parts: lists to deal the items out to. title, minutes: what raters read about the
-    study and how long it takes; a file's name is never shown to them, nor a guess at the time.
+    items of each suite. parts: lists to deal the items out to. raters: of each list. title, minutes: what
+    raters read about the study and how long it takes; a file's name is never shown to them, nor a guess at
+    the time.
 
     Raises BadInput, UnknownName; FelicityError if the folder already has a study.
     """
@@ -77,7 +86,7 @@ def start_study(
     _write_stimuli(folder / "stimuli.csv", rows)
     lau = Path(source).name == "lau2020"
     design = [
-        f"quota = {20 if lau else 3}                # raters per list",
+        f"quota = {raters or (20 if lau else 3)}                # raters per list",
         f"parts = {parts or (5 if lau else 1)}",
     ]
     design[1] += "                # lists that the items are dealt out to, times the conditions"
@@ -156,8 +165,6 @@ def _own_table(path: Path) -> list[dict[str, str]] | None:
 
 def _from_run(path: Path, sample: int | None, seed: int) -> list[dict[str, str]]:
     """What a run scored: its requests, with contexts and design factors."""
-    from felicity.run import read_run
-
     run = read_run(path)
     items, requests, contexts = run["items"], run["requests"], run["contexts"]
     kept = sample_items(items, sample, seed=seed)["item"].unique()

@@ -1,6 +1,6 @@
 """What is to be fixed in a table of ratings before `felicity acceptability` can use it.
 
-A table without sentences (rater, item, rating), which `felicity causality report` and `felicity fit` read, is
+A table without sentences (rater, item, rating), which `felicity report --ratings` and `felicity fit` read, is
 checked for what every reader of single ratings wants.
 """
 

@@ -1,66 +1,45 @@
-"""What a model writes after every prompt: continued, cut, flagged, and counted."""
+"""What a model wrote after every prompt: flagged, assigned to a noun, and counted."""
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
-from felicity.core.engine import Sampling
-from felicity.core.progress import Progress
-from felicity.run import Model
+from felicity.run import StudyFolder
 from felicity.studies.causality.filters import flag_continuations
 from felicity.studies.causality.preference import find_bin
-from felicity.studies.causality.reference import assign_references, resolve_same_gender
-from felicity.studies.causality.stimuli import StimulusSet
+from felicity.studies.causality.prompts import GENERATED
+from felicity.studies.causality.reference import assign_references
 
-# At most so many tokens with the prompt, cut at the first full stop, as in the paper.
-WHOLE_TOKENS = 50
-FULL_STOP = "."
 # A continuation that occurs more often than this is one of a few that the model gives to everything.
 OFTEN = 100
 WORD = re.compile(r"[\w'’]+")
 
 
-def write_continuations(
-    lm: Model, stimuli: StimulusSet, sampling: Sampling, *, progress: Progress | None = None
+def read_continuations(folder: StudyFolder, model: str) -> pl.DataFrame:
+    """What a model wrote after every prompt, with its flags and the noun it refers to."""
+    run = folder.run(model)
+    written = run.read_file(run.path / f"{GENERATED}.parquet")
+    return annotate_continuations(written, folder.read("stimuli"), folder.facts["pronouns"])
+
+
+def annotate_continuations(
+    written: pl.DataFrame, stimuli: pl.DataFrame, pronouns: Mapping[str, str]
 ) -> pl.DataFrame:
-    """One row per stimulus and sample: the continuation, its flags, and the noun it refers to.
-
-    Batches are stored before the next begins, so that an interrupted study resumes.
-    """
-    rows = stimuli.rows
-    written = lm.generate_all(rows["prompt"].to_list(), sampling=sampling, progress=progress)
-    times = written.height // max(rows.height, 1)
-    repeated = rows[[place for place in range(rows.height) for _ in range(times)]]
-    table = pl.concat(
-        [repeated, written.select("sample", "continuation", "n_tokens", "ended")], how="horizontal"
+    """Continuations with the columns of their prompts, flags and references."""
+    table = stimuli.join(written, on="item", how="right", maintain_order="right")
+    table = table.select(*stimuli.columns, pl.exclude(stimuli.columns)).with_columns(
+        bias_bin=find_bin(pl.col("bias"))
     )
-    table = table.with_columns(
-        pl.col("continuation").str.replace_all(r"\s+", " ").str.strip_chars(),
-        bias_bin=find_bin(pl.col("bias")),
-    )
-    found = complete_table(stimuli, table)
-    return resolve_same_gender(lm, stimuli, found)
-
-
-def complete_table(stimuli: StimulusSet, table: pl.DataFrame) -> pl.DataFrame:
-    """Continuations with their flags and references."""
     flags = flag_continuations(table["continuation"])
     empty = pl.col("continuation") == ""
-    whole = pl.concat([table, flags, assign_references(stimuli, table)], how="horizontal")
+    whole = pl.concat([table, flags, assign_references(pronouns, table)], how="horizontal")
     return whole.with_columns(
         flagged=pl.col("flagged") | empty,
         reasons=pl.when(empty).then(pl.lit("empty")).otherwise(pl.col("reasons")),
     )
-
-
-def score_continuations(lm: Model, table: pl.DataFrame) -> pl.DataFrame:
-    """The mean log-probability per token of each continuation, in nats, as the column `mean_lp`."""
-    scored = lm.score(
-        [f"{text}{FULL_STOP}" for text in table["continuation"]], context=table["prompt"].to_list()
-    )
-    return table.with_columns((scored["lp"] / scored["n_tokens"]).alias("mean_lp"))
 
 
 def describe_diversity(table: pl.DataFrame) -> dict[str, Any]:

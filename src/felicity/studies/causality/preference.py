@@ -14,7 +14,7 @@ from felicity.data import find_entry
 from felicity.design import build_requests
 from felicity.run import Plan
 from felicity.stats import bootstrap_mean, compare_conclusions, fit_lmm, wilson_interval
-from felicity.studies.causality.stimuli import MALE, StimulusSet
+from felicity.studies.causality.stimuli import FEMALE, MALE, StimulusSet
 
 BIN_WIDTH, BINS, LOWEST = 20, 10, -100
 SUBJECT, OBJECT = "subject", "object"
@@ -74,7 +74,7 @@ def plan_preference(stimuli: StimulusSet, *, seed: int, options: dict[str, Any])
     )
 
 
-def tabulate_preference(stimuli: StimulusSet, requests: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+def tabulate_preference(stimuli: pl.DataFrame, requests: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
     """One row per stimulus: surprisal of both texts in bits, and the subject preference.
 
     Subject preference is the surprisal of the text for the object minus that of the text for the subject.
@@ -85,7 +85,7 @@ def tabulate_preference(stimuli: StimulusSet, requests: pl.DataFrame, scores: pl
     wide = values.with_columns(surprisal=-pl.col("value") / NATS_PER_BIT).pivot(
         on="condition", index="item", values="surprisal"
     )
-    found = stimuli.rows.join(wide, on="item", how="left", maintain_order="left")
+    found = stimuli.join(wide, on="item", how="left", maintain_order="left")
     return add_figures(
         found.rename(
             {f"{SUBJECT}_right": "surprisal_subject", f"{OBJECT}_right": "surprisal_object"}
@@ -139,13 +139,7 @@ def draw_agreement(table: pl.DataFrame) -> pl.DataFrame:
 
 def _agreement(counting: str, gender: str, lower: int | None, cell: pl.DataFrame) -> dict[str, Any]:
     right, n = float(cell["match"].sum()), cell.height
-    low, high = wilson_interval(right, n)
-    verbs = cell["verb"].rank("dense").cast(pl.Int64).to_numpy() - 1
-    if lower is None and verbs.max() > 0:
-        found = bootstrap_mean(cell["match"].to_numpy(), clusters=verbs)
-        # Verbs that are all alike say nothing about their spread.
-        if found.se > 0:
-            low, high = max(found.low, 0.0), min(found.high, 1.0)
+    low, high = _interval(cell["match"], cell["verb"]) if lower is None else wilson_interval(right, n)
     return {
         "counting": counting,
         "subject_gender": gender,
@@ -156,6 +150,79 @@ def _agreement(counting: str, gender: str, lower: int | None, cell: pl.DataFrame
         "low": low,
         "high": high,
     }
+
+
+def count_pronouns(table: pl.DataFrame, pronouns: Mapping[str, str]) -> pl.DataFrame:
+    """How often the model expects the pronoun that it expects more often, by gender of the subject.
+
+    A model that follows the bias alone expects each pronoun after half of the prompts, since both orders of
+    every noun pair are there; one that follows the gender alone expects one pronoun after all of them.
+    Intervals resample whole verbs.
+    """
+    known = table.filter(
+        pl.col("subject_preference") != 0, pl.col("subject_gender") != pl.col("object_gender")
+    ).with_columns(male=(pl.col("subject_preference") > 0) == (pl.col("subject_male") == 1))
+    if known.is_empty():
+        return pl.DataFrame()
+    male = float(known["male"].cast(pl.Float64).to_numpy().mean()) >= 0.5
+    chosen = known.with_columns(chosen=(pl.col("male") == male).cast(pl.Float64))
+    rows = []
+    for gender in (MALE, FEMALE, "all"):
+        part = chosen if gender == "all" else chosen.filter(subject_gender=gender)
+        if part.height:
+            low, high = _interval(part["chosen"], part["verb"])
+            told = {"subject_gender": gender, "pronoun": pronouns[MALE if male else FEMALE], "n": part.height}
+            rows.append(
+                told
+                | {"expected": int(part["chosen"].sum()), "share": float(part["chosen"].to_numpy().mean())}
+                | {"low": low, "high": high}
+            )
+    return pl.DataFrame(rows)
+
+
+def explain_variance(table: pl.DataFrame) -> pl.DataFrame:
+    """The share of the variance of subject preference that gender and bias explain, each alone.
+
+    The squared correlation with the gender of the subject and with the bias of the verb. Every verb has both
+    orders of each noun pair, so that the two are not correlated and their shares add up.
+    """
+    known = table.drop_nulls(("bias", "subject_preference")).filter(
+        pl.col("subject_gender") != pl.col("object_gender"), pl.col("subject_preference").is_finite()
+    )
+    values = known["subject_preference"].to_numpy()
+    rows = []
+    for source, column in (("gender", "subject_male"), ("bias", "bias")):
+        other = known[column].cast(pl.Float64).to_numpy()
+        if len(values) > 1 and np.ptp(values) > 0 and np.ptp(other) > 0:
+            r2 = float(np.corrcoef(values, other)[0, 1]) ** 2
+            rows.append({"source": source, "n": known.height, "r2": r2})
+    return pl.DataFrame(rows)
+
+
+def _interval(passed: pl.Series, verbs: pl.Series) -> tuple[float, float]:
+    """A 95% interval of a share over verbs; Wilson's over prompts if there is one verb, or all are alike."""
+    low, high = wilson_interval(float(passed.sum()), len(passed))
+    clusters = verbs.rank("dense").cast(pl.Int64).to_numpy() - 1
+    if clusters.max() > 0:
+        found = bootstrap_mean(passed.to_numpy(), clusters=clusters)
+        # Verbs that are all alike say nothing about their spread.
+        if found.se > 0:
+            low, high = max(found.low, 0.0), min(found.high, 1.0)
+    return low, high
+
+
+def average_noun_pairs(table: pl.DataFrame) -> pl.DataFrame:
+    """Mean preference by noun pair and bin of the verb's bias."""
+    known = table.drop_nulls("bias_bin")
+    pairs = known.group_by("noun_pair", maintain_order=True).agg(
+        pl.concat_str("subject", "object", separator=" / ").first().alias("nouns")
+    )
+    return (
+        known.join(pairs, on="noun_pair", how="left", maintain_order="left")
+        .group_by("noun_pair", "nouns", "bias_bin", maintain_order=True)
+        .agg(pl.len().cast(pl.Int64).alias("n"), pl.col("subject_preference").mean())
+        .sort("bias_bin", maintain_order=True)
+    )
 
 
 def average_verbs(table: pl.DataFrame) -> pl.DataFrame:

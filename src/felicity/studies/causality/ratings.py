@@ -24,6 +24,7 @@ NAMES = {
     "sentence": ("sentence", "idx", "item"),
 }
 CUTOFF = 0.4
+EXAMPLES = 2
 MODELS: dict[str, Callable[..., Any]] = {"linear": fit_lmm, "ordinal": fit_clmm}
 
 
@@ -155,6 +156,24 @@ def share_thresholds(items: pl.DataFrame) -> pl.DataFrame:
         unanimous = int(((items["low"] == point) & (items["high"] == point) & (items["n"] > 1)).sum())
         rows.append((point, float((items["mean"] >= point - 1e-9).to_numpy().mean()), unanimous))
     return pl.DataFrame(rows, schema=["point", "at_or_above", "all_raters"], orient="row")
+
+
+def pick_examples(items: pl.DataFrame) -> pl.DataFrame:
+    """Continuations by bin of bias, the best and the worst rated, without flagged ones."""
+    if not {"continuation", "flagged", "bias_bin"} <= set(items.columns):
+        return pl.DataFrame()
+    rows: list[tuple[Any, ...]] = []
+    for (lower,), part in sorted(
+        items.filter(~pl.col("flagged")).drop_nulls("bias_bin").group_by("bias_bin")
+    ):
+        ranked = part.sort("mean", "sentence", descending=[True, False])
+        for which, chosen in (("best", ranked.head(EXAMPLES)), ("worst", ranked.tail(EXAMPLES))):
+            rows += [
+                (lower, which, row["sentence"], row["continuation"], row["mean"])
+                for row in chosen.iter_rows(named=True)
+            ]
+    names = ["bias_bin", "rated", "sentence", "continuation", "mean"]
+    return pl.DataFrame(rows, schema=names, orient="row") if rows else pl.DataFrame()
 
 
 def correlate_ratings(items: pl.DataFrame, notes: list[str]) -> pl.DataFrame:

@@ -15,8 +15,8 @@ FORMS = {
     "he": ("he", "he's", "he'd", "he'll", "his", "him"),
     "she": ("she", "she's", "she'd", "she'll", "her"),
 }
-# By how many nats one noun must be more probable than the other in the pronoun's place.
-LEAST_MARGIN = 0.0
+# A pronoun between two nouns of its gender does not decide.
+PRONOUN_OF_BOTH = "pronoun of both"
 
 
 def find_reference(
@@ -43,7 +43,7 @@ def find_reference(
     for gender, pronoun in pronouns.items():
         if words[0] in FORMS.get(pronoun.lower(), (pronoun.lower(),)):
             sides = [side for side in (SUBJECT, OBJECT) if genders[side] == gender]
-            return (sides[0], "pronoun") if len(sides) == 1 else (UNKNOWN, "pronoun of both")
+            return (sides[0], "pronoun") if len(sides) == 1 else (UNKNOWN, PRONOUN_OF_BOTH)
     return UNKNOWN, "nothing"
 
 
@@ -51,49 +51,45 @@ def _split(text: str) -> list[str]:
     return [word.lower().replace("’", "'") for word in WORD.findall(text)]
 
 
-def assign_references(stimuli: StimulusSet, table: pl.DataFrame) -> pl.DataFrame:
-    """Columns reference and by, one row per continuation of `table`."""
+def assign_references(pronouns: Mapping[str, str], table: pl.DataFrame) -> pl.DataFrame:
+    """Columns reference and by, one row per continuation of `table`.
+
+    noun_margin, if the table has it: what `compare_nouns` gives, which decides where the pronoun does not.
+    """
     rows = []
     for row in table.iter_rows(named=True):
         sides = (SUBJECT, OBJECT)
-        rows.append(
-            find_reference(
-                row["continuation"],
-                {side: row[side] for side in sides},
-                {side: row[f"{side}_gender"] for side in sides},
-                stimuli.pronouns,
-            )
+        reference, by = find_reference(
+            row["continuation"],
+            {side: row[side] for side in sides},
+            {side: row[f"{side}_gender"] for side in sides},
+            pronouns,
         )
+        margin = row.get("noun_margin")
+        if by == PRONOUN_OF_BOTH and margin is not None:
+            reference = SUBJECT if margin > 0 else OBJECT if margin < 0 else UNKNOWN
+            by = "probability of each noun"
+        rows.append((reference, by))
     return pl.DataFrame(rows, schema={"reference": pl.String, "by": pl.String}, orient="row")
 
 
-def resolve_same_gender(lm: Model, stimuli: StimulusSet, table: pl.DataFrame) -> pl.DataFrame:
-    """References of pronouns between two nouns of one gender, by the model's own probability.
+def compare_nouns(lm: Model, stimuli: StimulusSet, table: pl.DataFrame, open_rows: pl.Series) -> pl.Series:
+    """By how many nats a continuation is more probable with the subject in place of its first word.
 
-    Each noun replaces the pronoun; the one with which the continuation is more probable is the referent.
+    open_rows: for which continuations that is asked; the others have no value.
     """
-    open_rows = table.with_row_index("place").filter(by="pronoun of both")
-    if open_rows.is_empty():
-        return table
+    values: list[float | None] = [None] * table.height
+    places = open_rows.arg_true().to_list()
     texts, contexts = [], []
-    for row in open_rows.iter_rows(named=True):
+    for row in table[places].iter_rows(named=True):
         rest = row["continuation"].strip().partition(" ")[2]
         for side in (SUBJECT, OBJECT):
             texts.append(f"{stimuli.mention.format(noun=row[side])} {rest}".strip())
             contexts.append(row["prompt"])
-    scores = lm.score(texts, context=contexts)["lp"].to_numpy().reshape(-1, 2)
-    margin = scores[:, 0] - scores[:, 1]
-    chosen = [SUBJECT if m > LEAST_MARGIN else OBJECT if m < -LEAST_MARGIN else UNKNOWN for m in margin]
-    found = pl.DataFrame(
-        {"place": open_rows["place"], "resolved": chosen},
-        schema={"place": open_rows["place"].dtype, "resolved": pl.String},
-    )
-    joined = table.with_row_index("place").join(found, on="place", how="left", maintain_order="left")
-    done = pl.col("resolved").is_not_null()
-    return joined.with_columns(
-        reference=pl.coalesce("resolved", "reference"),
-        by=pl.when(done).then(pl.lit("probability of each noun")).otherwise(pl.col("by")),
-    ).drop("place", "resolved")
+    scores = lm.score(texts, context=contexts)["lp"].to_list() if places else []
+    for number, place in enumerate(places):
+        values[place] = scores[2 * number] - scores[2 * number + 1]
+    return pl.Series("noun_margin", values, pl.Float64)
 
 
 def share_references(table: pl.DataFrame) -> pl.DataFrame:

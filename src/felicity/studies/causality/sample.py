@@ -14,10 +14,11 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.errors import BadInput, FelicityError
+from felicity.core.errors import BadInput, FelicityError, UnknownName
 from felicity.core.files import disk_errors, replacing
 from felicity.humans import STUDY_FILE, RatingStudy, read_rating_study
 from felicity.stimuli.extension import FORMS, Extension, ExtensionTask
+from felicity.studies.study import read_study
 
 REVIEW_FOLDER = "review"
 FACTORS = ("verb", "noun_pair", "bias", "log_frequency", "bias_bin")
@@ -45,6 +46,40 @@ class SampleSize:
         for name in ("verbs", "bins", "pairs", "lists"):
             if getattr(self, name) < 1:
                 raise BadInput(f"{name} is {getattr(self, name)}; it must be at least 1.")
+
+
+def start_rating(
+    folder: Path,
+    source: Path,
+    *,
+    size: SampleSize | None = None,
+    model: str | None = None,
+    review: Path | None = None,
+    raters: int = 3,
+    seed: int = 0,
+) -> tuple[RatingStudy, Sample]:
+    """A folder for `felicity rate` with continuations of a causality study, and what was drawn for it.
+
+    source: the folder of the study. model: whose continuations are drawn, if several wrote some. review: a
+    folder with people's decisions about flagged continuations.
+
+    Raises BadInput if the study has no continuations of the model.
+    """
+    study = read_study(source)
+    if "continuations" not in study.tables:
+        raise BadInput(f"{source} has no continuations to rate; run `felicity causality` with --continue.")
+    if model is None and len(study.models) > 1:
+        raise BadInput(f"{source} has the models {', '.join(study.models)}; choose one with --model.")
+    if model is not None and model not in study.models:
+        raise UnknownName("model", model, study.models)
+    name = model or study.models[0]
+    drawn = draw_sample(
+        study["continuations"].filter(lm=name),
+        size or SampleSize(),
+        seed=seed,
+        decisions=read_decisions(review) if review else None,
+    )
+    return write_study_folder(drawn, folder, model=name, seed=seed, raters=raters), drawn
 
 
 def draw_sample(
@@ -86,7 +121,7 @@ def draw_sample(
     if rows.is_empty():
         raise BadInput(
             "No continuation can be shown: all are flagged, or their verbs have no bias; "
-            "see flags.csv of the run."
+            "see flags.csv of the study."
         )
     if rows.height < size.lists:
         raise BadInput(f"There are {rows.height} continuations for {size.lists} lists; take fewer lists.")

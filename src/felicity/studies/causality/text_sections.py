@@ -1,25 +1,23 @@
-"""Report sections about what models write: continuations, their references and flags, and people's ratings.
+"""Sections of the page about what models write: continuations, references, flags, and people's ratings.
 
 A flagged continuation is counted, but its text is never shown.
 """
 
 from functools import partial
-from typing import Any
 
 import polars as pl
 
+from felicity.core.wording import p_cell
 from felicity.report import Figure, Section, count, decimal, percent, signed
 from felicity.report.charts import Point, chart_lines
-from felicity.studies.causality.preference import describe_models
-from felicity.studies.causality.ratings import POINTS, RatingFindings
-from felicity.studies.causality.report_preference import name_bin, tabulate_models, write_p
-from felicity.studies.causality.study import CausalityStudy
+from felicity.studies.causality.preference_sections import name_bin, tabulate_models
+from felicity.studies.causality.ratings import EXAMPLES, POINTS
+from felicity.studies.study import Study
 
 FREQUENT = 10
-EXAMPLES = 2
 
 
-def report_continuations(study: CausalityStudy) -> list[Section]:
+def show_continuations(study: Study) -> list[Section]:
     """How varied continuations are, the most frequent ones, whom they refer to, and flags."""
     tables = study.tables
     if "diversity" not in tables:
@@ -66,7 +64,7 @@ def report_continuations(study: CausalityStudy) -> list[Section]:
     return [diversity, frequent, _references(study), _flags(study)]
 
 
-def _references(study: CausalityStudy) -> Section:
+def _references(study: Study) -> Section:
     table = study.tables["references"]
     bins = sorted(table["bias_bin"].unique().to_list())
     points = [
@@ -77,7 +75,7 @@ def _references(study: CausalityStudy) -> Section:
     figure = Figure(
         name="references",
         title="Continuations that refer to the subject",
-        subtitle=study.record["source"],
+        subtitle=study.facts["stimuli"],
         label="Share of continuations whose first pronoun or noun is the subject, by bias of the verb.",
         chart=partial(
             chart_lines,
@@ -108,16 +106,14 @@ def _references(study: CausalityStudy) -> Section:
     )
 
 
-def _flags(study: CausalityStudy) -> Section:
+def _flags(study: Study) -> Section:
     rows = []
-    for one in study.models:
-        if one.written is None:
-            continue
-        flagged = int(one.written["flagged"].sum())
-        rows.append((one.name, "any", count(flagged), percent(flagged / max(one.written.height, 1))))
-        own = study.tables["flags"].filter(lm=one.name) if "flags" in study.tables else pl.DataFrame()
-        for row in own.iter_rows(named=True):
-            rows.append((one.name, row["reason"], count(row["n"]), percent(row["n"] / one.written.height)))
+    written = study["continuations"].group_by("lm", maintain_order=True)
+    for lm, n, flagged in written.agg(n=pl.len(), flagged=pl.col("flagged").sum()).iter_rows():
+        rows.append((lm, "any", count(flagged), percent(flagged / n)))
+        reasons = study["flags"].filter(lm=lm) if "flags" in study.tables else pl.DataFrame()
+        for row in reasons.iter_rows(named=True):
+            rows.append((lm, row["reason"], count(row["n"]), percent(row["n"] / n)))
     return Section(
         name="flags",
         title="Flagged continuations",
@@ -128,16 +124,18 @@ def _flags(study: CausalityStudy) -> Section:
     )
 
 
-def report_ratings(found: RatingFindings) -> list[Section]:
+def show_ratings(study: Study) -> list[Section]:
     """Ratings of continuations, mixed models of them, their correlations with the model, and examples."""
-    summary = found.summary
+    if "rating_summary" not in study.tables:
+        return []
+    summary = study["rating_summary"].row(0, named=True)
+    counts = study["rating_counts"]
     reliability = (
         f"Reliability of raters: mean {decimal(summary['reliability_mean'], 3)}, SD "
         f"{decimal(summary['reliability_sd'], 3)}; {summary['below_cutoff']} below .4."
     )
     points = [
-        Point("ratings", point, 100 * share)
-        for point, share in found.counts.select("point", "share").iter_rows()
+        Point("ratings", point, 100 * share) for point, share in counts.select("point", "share").iter_rows()
     ]
     figure = Figure(
         name="ratings",
@@ -146,7 +144,7 @@ def report_ratings(found: RatingFindings) -> list[Section]:
         label="Share of each point of the scale.",
         chart=partial(chart_lines, points, x_title="rating", y_title="ratings (%)"),
     )
-    joined = found.counts.join(found.thresholds, on="point").sort("point")
+    joined = counts.join(study["rating_thresholds"], on="point").sort("point")
     rows = [
         (
             str(row["point"]),
@@ -158,9 +156,9 @@ def report_ratings(found: RatingFindings) -> list[Section]:
         for row in joined.iter_rows(named=True)
     ]
     alpha = summary.get("alpha")
-    notes = [reliability, *found.notes]
+    notes = [reliability]
     if alpha is not None:
-        notes.insert(1, f"Krippendorff's alpha (ordinal): {decimal(alpha, 3)}.")
+        notes.append(f"Krippendorff's alpha (ordinal): {decimal(alpha, 3)}.")
     sections = [
         Section(
             name="ratings",
@@ -174,23 +172,24 @@ def report_ratings(found: RatingFindings) -> list[Section]:
             notes=tuple(notes),
         )
     ]
-    if found.models:
-        table = describe_models(found.models)
+    if "rating_models" in study.tables:
+        table = study["rating_models"]
         sections.append(tabulate_models("rating_models", "Mixed models of ratings", table, "model"))
-    sections += [_correlations(found), *_examples(found)]
-    return sections
+    if "rating_correlations" in study.tables:
+        sections.append(_correlations(study))
+    return sections + ([_examples(study)] if "rating_examples" in study.tables else [])
 
 
-def _correlations(found: RatingFindings) -> Section:
+def _correlations(study: Study) -> Section:
     rows = [
         (
             row["measure"],
             count(row["n"]),
             signed(row["r"], 3),
             f"{signed(row['low'], 3)} to {signed(row['high'], 3)}",
-            write_p(row["p"]),
+            p_cell(row["p"]),
         )
-        for row in found.correlations.iter_rows(named=True)
+        for row in study["rating_correlations"].iter_rows(named=True)
     ]
     return Section(
         name="rating_correlations",
@@ -201,25 +200,22 @@ def _correlations(found: RatingFindings) -> Section:
     )
 
 
-def _examples(found: RatingFindings) -> list[Section]:
-    """Continuations by bin of bias, the best and the worst rated, without flagged ones."""
-    if not {"continuation", "flagged", "bias_bin"} <= set(found.items.columns):
-        return []
-    clean = found.items.filter(~pl.col("flagged"))
-    rows: list[tuple[Any, ...]] = []
-    for (lower,), part in sorted(clean.group_by("bias_bin")):
-        ranked = part.sort("mean", "sentence", descending=[True, False])
-        for which, chosen in (("best", ranked.head(EXAMPLES)), ("worst", ranked.tail(EXAMPLES))):
-            for row in chosen.iter_rows(named=True):
-                text = f"{row['sentence']} {row['continuation']}."
-                rows.append((name_bin(int(lower)), which, text, decimal(row["mean"], 2)))
-    return [
-        Section(
-            name="examples",
-            title="Examples",
-            lede=f"The {EXAMPLES} best and the {EXAMPLES} worst rated continuations of every bin of bias.",
-            columns=("Bias", "", "Sentence", f"Mean of {POINTS[0]}–{POINTS[-1]}"),
-            rows=tuple(rows),
-            names=3,
+def _examples(study: Study) -> Section:
+    """Continuations by bin of bias, the best and the worst rated."""
+    rows = [
+        (
+            name_bin(row["bias_bin"]),
+            row["rated"],
+            f"{row['sentence']} {row['continuation']}.",
+            decimal(row["mean"], 2),
         )
+        for row in study["rating_examples"].iter_rows(named=True)
     ]
+    return Section(
+        name="examples",
+        title="Examples",
+        lede=f"The {EXAMPLES} best and the {EXAMPLES} worst rated continuations of every bin of bias.",
+        columns=("Bias", "", "Sentence", f"Mean of {POINTS[0]}–{POINTS[-1]}"),
+        rows=tuple(rows),
+        names=3,
+    )
