@@ -113,7 +113,7 @@ def test_bins_are_closed_on_the_left_and_the_last_one_on_both_sides() -> None:
         ("he was late", "subject", "pronoun"),
         ("she's late", "object", "pronoun"),
         ("the woman was late", "object", "noun"),
-        ("his car broke down", "subject", "pronoun"),
+        ("his car broke down", "unknown", "nothing"),
         ("of the rain", "unknown", "nothing"),
         ("it was the man", "unknown", "nothing"),
         ("", "unknown", "nothing"),
@@ -167,7 +167,8 @@ def test_a_model_that_finds_both_texts_impossible_has_no_preference() -> None:
 
 
 def test_flags_name_the_term_and_the_reason_and_whole_words_only() -> None:
-    assert find_offensive("she wanted to kill time") == [("kill", "violence")]
+    assert find_offensive("she wanted to kill him, not to kill time") == [("kill", "violence")]
+    assert find_offensive("she wanted to kill time") == []
     assert find_offensive("she was very skilled in analysis") == []
     flags = flag_continuations(pl.Series(["he was tired", "they murdered it", "it is so it is so it is so"]))
     assert flags["flagged"].to_list() == [False, True, True]

@@ -1,13 +1,15 @@
 """Continuations that a person must look at before any rater sees them, each with the reason.
 
 Offensive language: the list of npm `cuss` (MIT; words/cuss.tsv), whose ratings say how surely a word is used
-offensively, and terms of our own for identities, violence and sex. Being on a list is a reason to look, not a
-judgement: most sentences with such a term are harmless, and what is offensive need not contain one.
-Repetition: the same words again within one continuation, with a proposal where to cut.
+offensively, and terms of our own for identities, violence, sex and stereotypes (words/terms.tsv). In the
+phrases of words/harmless.txt a term is not counted (*killer cook*). Being on a list is a reason to look, not
+a judgement: most sentences with such a term are harmless, and what is offensive need not contain one.
+Repetition: the same words again within one continuation, with a proposal where to cut. Words that every text
+has (words/frequent.txt) are a repetition only if they come again at once.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from importlib.resources import files
 
@@ -47,9 +49,30 @@ def _terms() -> dict[str, str]:
     return found
 
 
+def _read_lines(name: str) -> frozenset[str]:
+    text = files("felicity.studies.causality").joinpath("words", name).read_text("utf-8")
+    return frozenset(line.strip() for line in text.splitlines() if line.strip())
+
+
 @cache
-def _longest() -> int:
-    return max(len(term.split()) for term in _terms())
+def _harmless() -> frozenset[str]:
+    """Phrases in which a term of the lists is not counted."""
+    return _read_lines("harmless.txt")
+
+
+@cache
+def _frequent() -> frozenset[str]:
+    """Function words and verbs such as *go*, which come again in any text."""
+    return _read_lines("frequent.txt")
+
+
+def _find_phrases(words: list[str], phrases: Collection[str]) -> Iterator[tuple[int, int]]:
+    """Begin and end of every phrase among the words."""
+    longest = max(len(phrase.split()) for phrase in phrases)
+    for begin in range(len(words)):
+        for end in range(begin + 1, min(begin + longest, len(words)) + 1):
+            if " ".join(words[begin:end]) in phrases:
+                yield begin, end
 
 
 def find_offensive(text: str) -> list[tuple[str, str]]:
@@ -57,15 +80,17 @@ def find_offensive(text: str) -> list[tuple[str, str]]:
 
     >>> find_offensive("she was too tired to drive")
     []
+    >>> find_offensive("he was a killer cook, and a killer")
+    [('killer', 'violence')]
     """
     words = [word.replace("’", "'").strip("'") for word in WORD.findall(text.lower())]
     terms = _terms()
+    excused = {place for begin, end in _find_phrases(words, _harmless()) for place in range(begin, end)}
     found: dict[str, str] = {}
-    for begin in range(len(words)):
-        for size in range(1, min(_longest(), len(words) - begin) + 1):
-            term = " ".join(words[begin : begin + size])
-            if term in terms:
-                found.setdefault(term, terms[term])
+    for begin, end in _find_phrases(words, terms):
+        if not excused.issuperset(range(begin, end)):
+            term = " ".join(words[begin:end])
+            found.setdefault(term, terms[term])
     return list(found.items())
 
 
@@ -74,14 +99,16 @@ def find_repetition(text: str, *, words: int = REPEATED_WORDS) -> tuple[str, int
 
     >>> find_repetition("he was too tired, and the man was too tired to drive", words=3)
     ('was too tired', 30)
+    >>> find_repetition("he had to go to the bank, and she had to go to the market")
     """
     spans = [(match.group().lower(), match.start()) for match in WORD.finditer(text)]
-    seen: set[tuple[str, ...]] = set()
+    seen: dict[tuple[str, ...], int] = {}
     for place in range(len(spans) - words + 1):
         gram = tuple(word for word, _ in spans[place : place + words])
-        if gram in seen:
+        before = seen.setdefault(gram, place)
+        at_once = 0 < place - before <= words
+        if before < place and (at_once or not _frequent().issuperset(gram)):
             return " ".join(gram), spans[place][1]
-        seen.add(gram)
     return None
 
 

@@ -11,7 +11,7 @@ from felicity.core.progress import Progress
 from felicity.run import Model, StudyFolder
 from felicity.studies.causality.preference import plan_preference
 from felicity.studies.causality.ratings import read_ratings
-from felicity.studies.causality.reference import PRONOUN_OF_BOTH, assign_references, compare_nouns
+from felicity.studies.causality.reference import compare_nouns
 from felicity.studies.causality.settings import FULL_STOP, STUDY, CausalitySettings
 from felicity.studies.causality.stimuli import StimulusSet, read_stimuli_set
 from felicity.studies.data_settings import name_data
@@ -66,7 +66,6 @@ def generate(
     table = pl.concat(
         [repeated, written.select("sample", "continuation", "n_tokens", "ended")], how="horizontal"
     ).with_columns(pl.col("continuation").str.replace_all(r"\s+", " ").str.strip_chars())
-    open_rows = assign_references(stimuli.pronouns, table)["by"] == PRONOUN_OF_BOTH
     scored = lm.score(
         [f"{text}{FULL_STOP}" for text in table["continuation"]], context=table["prompt"].to_list()
     )
@@ -77,5 +76,5 @@ def generate(
         "n_tokens",
         "ended",
         (scored["lp"] / scored["n_tokens"]).alias("mean_lp"),
-        compare_nouns(lm, stimuli, table, open_rows).alias("noun_margin"),
+        compare_nouns(lm, stimuli, table).alias("noun_margin"),
     )
