@@ -26,6 +26,8 @@ from felicity.studies.causality.preference_sections import GENDERS, show_prefere
 from felicity.studies.causality.text_sections import show_continuations, show_ratings
 from felicity.studies.study import Study
 
+# How the table of findings calls what people's ratings say.
+RATINGS = "Ratings"
 CHANCE = {
     FOUND: "more often than chance",
     REVERSED: "less often than chance",
@@ -90,13 +92,15 @@ def _answer(study: Study) -> str:
     share = (
         f"{lm} expects it after {percent(row['agreement'])}% of the prompts ({interval}), {CHANCE[verdict]}"
     )
-    if not _follows_gender(study, lm):
-        return f"{'Yes' if verdict == FOUND else 'No'}: {share}."
     r2 = _explained(study, lm)
+    if len(r2) < 2 or r2["gender"] <= r2["bias"]:
+        return f"{'Yes' if verdict == FOUND else 'No'}: {share}."
+    almost = _follows_gender(study, lm)
+    yes = "Hardly" if almost else "Yes"
     return (
-        f"{'Hardly' if verdict == FOUND else 'No'}: {share}; its preference is almost only the pronoun's "
-        f"gender, which explains {percent(r2['gender'])}% of its variance, the verb's bias "
-        f"{percent(r2['bias'])}%."
+        f"{yes if verdict == FOUND else 'No'}: {share}; its preference is "
+        f"{'almost only' if almost else 'mostly'} the pronoun's gender, which explains "
+        f"{percent(r2['gender'])}% of its variance, the verb's bias {percent(r2['bias'])}%."
     )
 
 
@@ -151,7 +155,7 @@ def _checked(study: Study) -> list[tuple[str, Finding]]:
             found += [(lm, finding) for finding in check_preference(own, agreement)]
     if "rating_thresholds" in study.tables:
         models = study.tables.get("rating_models", pl.DataFrame())
-        found += [("ratings", finding) for finding in check_ratings(models, study["rating_thresholds"])]
+        found += [(RATINGS, finding) for finding in check_ratings(models, study["rating_thresholds"])]
     return found
 
 
@@ -162,7 +166,7 @@ def _tell(study: Study) -> list[str]:
     order = list(dict.fromkeys(one.claim for _, one in checked))
     checked.sort(key=lambda pair: order.index(pair[1].claim))
     return [
-        f"{lm}: {one.sentence[0].lower()}{one.sentence[1:]}" if several or lm == "ratings" else one.sentence
+        f"{lm}: {one.sentence[0].lower()}{one.sentence[1:]}" if several or lm == RATINGS else one.sentence
         for lm, one in checked
     ]
 

@@ -5,10 +5,12 @@ from typing import NamedTuple
 import polars as pl
 
 from felicity.core.wording import format_p, is_detected
+from felicity.report import decimal
 from felicity.studies.causality.preference import BY_VERB
 
 FOUND, REVERSED, ABSENT = "found", "the other way round", "no detectable difference"
 COUNTED = "without bias 0"
+DIGITS = 5
 
 
 class Finding(NamedTuple):
@@ -161,5 +163,6 @@ def _check_claim(models: pl.DataFrame, claim: Claim) -> Finding:
     same = row["estimate"] * claim.sign > 0
     verdict = ABSENT if not is_detected(row["p"]) else FOUND if same else REVERSED
     singular = "; the fit is singular" if row["singular"] else ""
-    figures = f"estimate {row['estimate']:.5f} (SE {row['se']:.5f}), {format_p(row['p'])}{singular}"
+    estimate, se = decimal(row["estimate"], DIGITS), decimal(row["se"], DIGITS)
+    figures = f"estimate {estimate} (SE {se}), {format_p(row['p'])}{singular}"
     return Finding(f"{claim.found}.", verdict, figures, f"{claim.say(verdict)}: {figures}.")
