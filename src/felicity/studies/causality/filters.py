@@ -108,7 +108,12 @@ def find_repetition(text: str, *, words: int = REPEATED_WORDS) -> tuple[str, int
         before = seen.setdefault(gram, place)
         at_once = 0 < place - before <= words
         if before < place and (at_once or not _frequent().issuperset(gram)):
-            return " ".join(gram), spans[place][1]
+            # The frequent words just before may be part of what is repeated.
+            shift = 0
+            while before > shift and spans[before - shift - 1][0] == spans[place - shift - 1][0]:
+                shift += 1
+            again = spans[place - shift : place - shift + words]
+            return " ".join(word for word, _ in again), again[0][1]
     return None
 
 
