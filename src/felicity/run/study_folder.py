@@ -25,7 +25,6 @@ from felicity.run.model import Model
 
 # Where a study keeps the runs of its models; `felicity run` with several models keeps them side by side.
 PLACES = ("models", "models/*", "runs", ".")
-CONTEXT = "context"
 
 
 # The types of the columns of a study's CSV tables, as its record names them.
