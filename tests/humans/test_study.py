@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -238,6 +239,25 @@ def test_word_times_must_be_there_for_every_word(tmp_path: Path) -> None:
     for wrong in ("", "[]", short, times.replace("312.4", "-1"), "{}", deep, digits, flag, "9" * 5000):
         with pytest.raises(Unanswered):
             read_answer(study.task, study.stimuli[0], {"times": wrong}, flipped=False)
+
+
+@pytest.mark.parametrize(
+    ("sent", "frames"),
+    [
+        ("", None),
+        ('{"frames": "many"}', None),
+        ("[1]", None),
+        ('{"frames": 90, "hz": 60, "dropped": -1}', {"frames": 90.0, "hz": 60.0, "dropped": None}),
+    ],
+)
+def test_what_a_browser_says_about_its_screen_is_kept_if_it_makes_sense(
+    tmp_path: Path, sent: str, frames: dict[str, float | None] | None
+) -> None:
+    study = make_study(tmp_path, "reading")
+    times = json.dumps([{"ms": 300, "correct": True}] * 7)
+    form = {"times": times, "frames": sent, "script": "1"}
+    stored = read_answer(study.task, study.stimuli[0], form, flipped=False).detail.get("frames")
+    assert stored == (frames and frames | {"longest_ms": None, "clock_ms": None})
 
 
 def test_a_maze_may_end_at_the_first_error_only(tmp_path: Path) -> None:

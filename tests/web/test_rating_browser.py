@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -296,6 +297,93 @@ def test_a_double_click_stores_one_answer(page: Any, site: Site) -> None:
     page.dblclick("button.primary", no_wait_after=True)
     page.wait_for_selector("h1:has-text('2 of 4')")
     assert [row.value for row in site.store.rows(answers)] == [4.0]
+
+
+def test_enter_without_an_answer_says_what_is_missing_and_chooses_nothing(page: Any, site: Site) -> None:
+    begin(page, site)
+    page.keyboard.press("Enter")
+    assert page.inner_text("form .error") == "Please choose an answer."
+    assert page.locator("[name=answer]:checked").count() == 0
+    assert page.evaluate("document.activeElement === document.body")
+    check_axe(page)
+    page.keyboard.press("2")
+    assert page.locator("form .error").count() == 0
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('2 of 4')")
+    assert [row.value for row in site.store.rows(answers)] == [2.0]
+
+
+@pytest.mark.parametrize(("task", "more"), [("choice", ""), ("likert", "numbers = false\n")])
+def test_number_keys_choose_where_options_show_their_numbers(
+    page: Any, tmp_path: Path, task: str, more: str
+) -> None:
+    with open_site(make_study(tmp_path, task, task_more=more)) as site:
+        begin(page, site)
+        page.keyboard.press("2")
+        chosen = page.locator("[name=answer]:checked").count()
+        shown = [key.inner_text() for key in page.locator(".key").all()]
+        assert (chosen, shown) == ((1, ["1", "2"]) if task == "choice" else (0, []))
+        assert page.locator(".keys").count() == chosen
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_a_scale_with_context_fits_a_phone_or_says_to_scroll(
+    chromium: Any, tmp_path: Path, labelled: bool
+) -> None:
+    labels = [f"point {n}" for n in range(7)] if labelled else ["very bad", "very good"]
+    rows = [
+        row | {"context": "Nobody had come by since the morning. " * 4} for row in stimulus_rows("likert")
+    ]
+    filled = tuple(labels) if labelled else (labels[0], *[""] * 5, labels[1])
+    study = make_study(tmp_path, rows=rows)
+    study = replace(study, task=replace(study.task, points=7, labels=filled))
+    with open_site(study) as site:
+        context = chromium.new_context(viewport={"width": 360, "height": 640})
+        page = context.new_page()
+        begin(page, site)
+        page.wait_for_timeout(200)
+        bottom = page.evaluate(
+            "[...document.querySelectorAll('.point')].pop().getBoundingClientRect().bottom"
+        )
+        assert (bottom <= 640) != labelled
+        assert page.is_visible(".scroll-down") == labelled
+        page.locator(".point").last.scroll_into_view_if_needed()
+        page.wait_for_timeout(200)
+        assert not page.is_visible(".scroll-down")
+        context.close()
+
+
+def test_a_slider_says_its_range(page: Any, tmp_path: Path) -> None:
+    with open_site(make_study(tmp_path, "slider", task_more="minimum = -3\nmaximum = 3\n")) as site:
+        begin(page, site)
+        assert page.inner_text(".ends").split("\n") == ["bad (-3)", "good (3)"]
+        assert "a number from -3 to 3" in page.inner_text(".slider-hint")
+
+
+@pytest.mark.parametrize("task", ["reading", "maze"])
+def test_a_timed_trial_begins_with_a_cross_and_measures_the_screen(
+    page: Any, tmp_path: Path, task: str
+) -> None:
+    with open_site(make_study(tmp_path, task)) as site:
+        begin(page, site)
+        assert page.inner_text(".cross") == "+"
+        left = (
+            page.locator("#maze").get_attribute("data-left").strip("[]").split(", ") if task == "maze" else []
+        )
+        page.keyboard.press("Space")
+        assert page.locator(".cross").count() == 0
+        if task == "maze":
+            words = page.locator(".word").first.evaluate("one => getComputedStyle(one).borderTopWidth")
+            assert words == "0px"
+        for key in ["e" if side == "true" else "i" for side in left] or ["Space"] * 7:
+            page.wait_for_timeout(50)
+            page.keyboard.press(key)
+        page.wait_for_selector("h1:has-text('2 of 4')")
+        frames = site.store.rows(answers)[0].detail["frames"]
+    assert frames["frames"] > 3
+    assert 0 < frames["clock_ms"] <= 1
+    assert frames["hz"] > 10
+    assert frames["dropped"] >= 0
 
 
 def test_a_pasted_answer_is_flagged(page: Any, tmp_path: Path) -> None:

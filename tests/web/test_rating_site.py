@@ -673,6 +673,29 @@ def test_markdown_is_escaped_and_small() -> None:
     assert 'href="javascript' not in html
 
 
+def test_items_of_lists_may_be_wrapped_and_follow_their_sentence() -> None:
+    html = str(render_markdown("Know this:\n- one\n  and more\n- two\n\n1. first\n2. second\n\n3. third"))
+    assert html == (
+        "<p>Know this:</p>\n<ul><li>one and more</li><li>two</li></ul>\n"
+        "<ol><li>first</li><li>second</li><li>third</li></ol>"
+    )
+    assert str(render_markdown("It began in\n1999. So it did.")) == "<p>It began in 1999. So it did.</p>"
+
+
+@pytest.mark.parametrize("task", ["reading", "maze"])
+def test_a_timed_task_is_refused_without_a_script_before_consent(tmp_path: Path, task: str) -> None:
+    with open_site(make_study(tmp_path, task)) as site:
+        browser = Browser(site.url)
+        page = browser.get("/")
+        assert '<form method="post" action="/consent" hidden>' in browser.text
+        browser.post("/consent", {"token": page.fields["token"], "agree": "1"})
+        assert browser.status == 403
+        assert "needs JavaScript" in browser.text
+        assert site.store.rows(raters) == []
+        browser.post("/consent", {"token": page.fields["token"], "agree": "1", "script": "1"})
+        assert len(site.store.rows(raters)) == 1
+
+
 def test_a_page_does_not_wait_for_the_acknowledgement_of_its_head() -> None:
     # asyncio switches off Nagle's algorithm only where it sees that a socket is TCP.
     with _listen("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):

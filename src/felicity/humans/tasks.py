@@ -32,6 +32,8 @@ KINDS: tuple[Kind, ...] = (
 BLANK = "___"
 NO_FOIL = "x-x-x"
 LONGEST_WORD_MS = 600_000
+# What a browser measures of its screen and clock while words are read.
+FRAME_FIELDS = ("frames", "hz", "dropped", "longest_ms", "clock_ms")
 # Fewer keys than this share of the answer's characters: it was not typed where it was sent.
 LEAST_TYPED = 0.5
 
@@ -277,6 +279,9 @@ def _read_times(
         raise Unanswered("needs_script")
     times = [round(float(row["ms"]), 2) for row in rows]
     detail: dict[str, Any] = {"ms": times}
+    frames = read_frames(form.get("frames", ""))
+    if frames is not None:
+        detail["frames"] = frames
     if task.kind == "maze":
         detail |= {"correct": right, "left": maze_sides(stimulus, flipped=flipped)[: len(rows)]}
     return Answer(
@@ -301,9 +306,27 @@ def maze_sides(stimulus: "Stimulus", *, flipped: bool) -> list[bool]:
 def _usable(row: object) -> bool:
     if not isinstance(row, dict) or not isinstance(row.get("correct"), bool):
         return False
-    ms = row.get("ms")
+    return _is_measured(row.get("ms"))
+
+
+def read_frames(given: str) -> dict[str, float | None] | None:
+    """What the browser says about its screen and clock during a trial; None if it says nothing usable.
+
+    >>> read_frames('{"frames": 90, "hz": 60.0, "dropped": 1, "longest_ms": 33.4, "clock_ms": 0.1, "x": 2}')
+    {'frames': 90.0, 'hz': 60.0, 'dropped': 1.0, 'longest_ms': 33.4, 'clock_ms': 0.1}
+    """
+    try:
+        found = json.loads(given)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not _is_measured(found.get("frames")):
+        return None
+    return {name: float(found[name]) if _is_measured(found.get(name)) else None for name in FRAME_FIELDS}
+
+
+def _is_measured(value: object) -> bool:
     # A comparison, since a whole number of hundreds of digits has no other test that it passes.
-    return isinstance(ms, int | float) and not isinstance(ms, bool) and 0 <= ms <= LONGEST_WORD_MS
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_WORD_MS
 
 
 def _milliseconds(text: str) -> float | None:

@@ -122,7 +122,9 @@ class RaterSimulation:
         parameter = self.study.platform.parameter
         page = await browser.open(f"/?{urlencode({parameter: visit.platform_id})}" if parameter else "/")
         if page.action == "/consent":
-            page = await browser.submit("/consent", {"token": page.fields["token"], "agree": "1"})
+            page = await browser.submit(
+                "/consent", {"token": page.fields["token"], "agree": "1", "script": "1"}
+            )
         answered = 0
         while page.action in ("/answer", "/more"):
             if page.action == "/more":

@@ -195,6 +195,9 @@ def _add_arrival(site: FastAPI, shared: _Shared) -> None:
             return shared.pages.message("forbidden", "forbidden_text", 403)
         if session.rater is not None:
             return _go_as(session, "/study", shared)
+        if shared.store.study.timed and not form.get("script"):
+            # Nobody agrees to a study that they then cannot do.
+            return shared.pages.message("error", "needs_script", 403)
         if not form.get("agree"):
             return shared.pages.consent(session, error="agree_needed")
         if not shared.has_place_for(request, session, take=True):

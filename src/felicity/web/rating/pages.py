@@ -21,6 +21,13 @@ from felicity.web.markdown import render_markdown
 from felicity.web.rating.session import Session, Signer
 from felicity.web.site import html
 
+# What a form without an answer is told.
+MISSING = {
+    "slider": "please_number",
+    "magnitude": "please_positive",
+    "cloze": "please_write",
+    "continuation": "please_write",
+}
 TITLES = {"instructions": "instructions", "practice": "practice", "quiz": "quiz", "demographics": "about_you"}
 
 
@@ -106,6 +113,7 @@ class Pages:
             stimulus = step.stimulus(self.study)
             content |= {"title": self._trial_title(step.number, total), "stimulus": stimulus}
             if step.kind == "question":
+                content["choices"] = [(str(n), label) for n, label in enumerate(stimulus.choices)]
                 return self.render("question", 422 if error else 200, **content)
             content |= self._task(stimulus, step.trial)
             return self.render(self.study.task.kind, 422 if error else 200, **content)
@@ -128,6 +136,9 @@ class Pages:
 
     def _task(self, stimulus: Stimulus, trial: Trial) -> dict[str, Any]:
         """What the template of the task needs besides the stimulus."""
+        return {"missing": MISSING.get(self.study.task.kind, "please_answer")} | self._shown(stimulus, trial)
+
+    def _shown(self, stimulus: Stimulus, trial: Trial) -> dict[str, Any]:
         task = self.study.task
         if task.kind == "binary":
             options = [("1", task.options[0]), ("0", task.options[1])]

@@ -18,32 +18,65 @@ function ready() {
   field("script").value = "1";
   document.addEventListener("visibilitychange", () => { if (document.hidden) field("away").value = "1"; });
   document.addEventListener("keydown", chooseByKey);
+  // The page says itself what is missing: the browser's own check moves the focus to the first option, which
+  // looks like an answer.
+  form.noValidate = true;
   form.addEventListener("submit", submitted);
+  form.addEventListener("input", () => tell(""));
   for (const text of form.querySelectorAll("[data-text]")) watchTyping(text);
   const slider = form.querySelector("[data-slider]");
   if (slider) makeSlider(slider);
   const first = form.querySelector("[data-text], input.short");
   if (first) first.focus();
+  pointDown();
   setInterval(beat, BEAT_MS);
   sendKept();
 }
 
-// Number keys choose in the only group of radio buttons; Enter sends.
+// Number keys choose where options show their numbers; Enter sends.
 function chooseByKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   const typing = event.target.matches("textarea, input:not([type=radio]):not([type=checkbox])");
-  const radios = [...form.querySelectorAll("input[type=radio]")];
-  const groups = new Set(radios.map((radio) => radio.name));
-  if (!typing && groups.size === 1 && /^[0-9]$/.test(event.key)) {
+  const radios = [...form.querySelectorAll("[data-keys] input[type=radio]")];
+  if (!typing && radios.length && /^[0-9]$/.test(event.key)) {
     const place = event.key === "0" ? 9 : Number(event.key) - 1;
     if (radios[place]) {
       radios[place].checked = true;
       radios[place].focus();
+      tell("");
       event.preventDefault();
     }
   } else if (event.key === "Enter" && event.target === document.body) {
     form.requestSubmit();
   }
+}
+
+function isMissing(input) {
+  if (input.type === "radio") return !form.querySelector(`[name="${input.name}"]:checked`);
+  return !input.value.trim();
+}
+
+// What is missing, above the button; nothing is chosen and the focus stays.
+function tell(message) {
+  for (const old of form.querySelectorAll(".error")) old.remove();
+  if (!message) return;
+  const box = document.createElement("p");
+  box.className = "error";
+  box.setAttribute("role", "alert");
+  box.textContent = message;
+  form.querySelector(".buttons").before(box);
+  box.scrollIntoView({ block: "nearest" });
+}
+
+// On a small screen the answers may be below the edge; say so until they have been seen.
+function pointDown() {
+  const sign = form.querySelector(".scroll-down");
+  const lowest = [...form.querySelectorAll(".point, .option, .slider, textarea, .gap, input.short")].pop();
+  if (!sign || !lowest) return;
+  new IntersectionObserver(([seen], observer) => {
+    sign.hidden = seen.isIntersecting || seen.boundingClientRect.top < 0;
+    if (seen.isIntersecting) observer.disconnect();
+  }, { threshold: 0.9 }).observe(lowest);
 }
 
 function hide(name, value) {
@@ -110,8 +143,6 @@ function makeSlider(box) {
     take();
   });
   number.closest("label").hidden = true;
-  number.required = false;
-  number.step = "any";
   box.querySelector(".ends").after(range);
   box.querySelector(".slider-hint").hidden = false;
   document.addEventListener("keydown", (event) => { if (event.target === document.body && /^[0-9]$/.test(event.key)) { range.focus(); range.dispatchEvent(new KeyboardEvent("keydown", { key: event.key })); } });
@@ -120,6 +151,10 @@ function makeSlider(box) {
 async function submitted(event) {
   event.preventDefault();
   if (sending) return;
+  if ([...form.querySelectorAll("[required]")].some(isMissing)) {
+    tell(form.dataset.missing);
+    return;
+  }
   sending = true;
   if (!field("rt").value) field("rt").value = (event.timeStamp - shownAt).toFixed(1);
   const body = new URLSearchParams(new FormData(form)).toString();

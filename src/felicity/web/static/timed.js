@@ -9,6 +9,12 @@
     for (const part of document.querySelectorAll("main form, main .hint")) part.hidden = true;
     return;
   }
+  // Without a script the form stays hidden: nobody consents to a study that they cannot do.
+  const consent = document.querySelector("form[action='/consent']");
+  if (consent) {
+    consent.elements.namedItem("script").value = "1";
+    consent.hidden = false;
+  }
   const reading = document.getElementById("reading");
   const maze = document.getElementById("maze");
   const box = reading || maze;
@@ -16,10 +22,53 @@
   const timedForm = box.closest("form");
   const words = JSON.parse(box.dataset.words);
   const rows = [];
+  const clockStep = measureClock();
+  const gaps = [];
+  let lastFrame = 0;
+  let meter = 0;
   let last = 0;
   let at = -1;
 
+  // The smallest step of the browser's clock; some browsers round it, against fingerprinting.
+  function measureClock() {
+    let before = performance.now();
+    const end = before + 4;
+    let least = Infinity;
+    for (let now = before; now < end; now = performance.now()) {
+      if (now > before) { least = Math.min(least, now - before); before = now; }
+    }
+    return Number.isFinite(least) ? least : performance.now() - before;
+  }
+
+  // How regularly the screen is redrawn while words are read.
+  function countFrame(time) {
+    if (lastFrame) gaps.push(time - lastFrame);
+    lastFrame = time;
+    meter = requestAnimationFrame(countFrame);
+  }
+
+  function describeFrames() {
+    cancelAnimationFrame(meter);
+    const sorted = [...gaps].sort((one, other) => one - other);
+    const usual = sorted[Math.floor(sorted.length / 2)] || 0;
+    const dropped = gaps.reduce((sum, gap) => sum + Math.max(0, Math.round(gap / usual) - 1), 0);
+    const rounded = (value, places) => Number(value.toFixed(places));
+    return JSON.stringify({
+      frames: gaps.length,
+      hz: usual ? rounded(1000 / usual, 2) : null,
+      dropped: usual ? dropped : null,
+      longest_ms: gaps.length ? rounded(sorted[sorted.length - 1], 2) : null,
+      clock_ms: rounded(clockStep, 4),
+    });
+  }
+
+  function begin() {
+    document.addEventListener("visibilitychange", () => { lastFrame = 0; });
+    meter = requestAnimationFrame(countFrame);
+  }
+
   function finish() {
+    timedForm.elements.namedItem("frames").value = describeFrames();
     timedForm.elements.namedItem("times").value = JSON.stringify(rows);
     timedForm.elements.namedItem("rt").value = rows.reduce((sum, row) => sum + row.ms, 0).toFixed(1);
     timedForm.requestSubmit();
@@ -29,19 +78,21 @@
 
   function showWindow() {
     if (box.dataset.display === "centred") {
-      const span = document.createElement("span");
-      span.className = "centred";
-      span.textContent = at < 0 ? "+" : words[at];
-      box.replaceChildren(span);
+      box.replaceChildren(at < 0 ? cell("+", "centred cross") : cell(words[at], "centred"));
       return;
     }
-    box.textContent = words.map((word, place) => (place === at ? word : "–".repeat([...word].length))).join(" ");
+    const shown = words.map((word, place) => (place === at ? word : "–".repeat([...word].length)));
+    // The cross is where the first word will be, as wide as the word, so that nothing moves.
+    if (at < 0) shown[0] = "\u00a0".repeat([...words[0]].length - 1);
+    box.textContent = shown.join(" ");
+    if (at < 0) box.prepend(cell("+", "cross"));
   }
 
   function onSpace(event) {
     if (event.code !== "Space" || event.repeat || at >= words.length) return;
     event.preventDefault();
     if (at >= 0) note(event, true);
+    else begin();
     last = event.timeStamp;
     at += 1;
     if (at === words.length) finish();
@@ -78,6 +129,7 @@
     if (at < 0) {
       if (event.code !== "Space") return;
       event.preventDefault();
+      begin();
       at = 0;
       last = event.timeStamp;
       showPair("");
@@ -101,7 +153,7 @@
     else showPair("");
   }
 
-  box.replaceChildren(cell(box.dataset.start, "wide"));
+  box.replaceChildren(cell("+", "wide cross"), cell(box.dataset.start, "wide"));
   document.addEventListener("keydown", onChoice);
   box.focus();
 })();
