@@ -91,7 +91,7 @@ def test_every_task_leads_from_consent_to_a_completion_code(tmp_path: Path, task
         assert len(site.store.rows(answers)) == 8
         tables = build_rating_tables(site.store)
         assert tables["ratings"].height == 8
-        assert set(tables) == {"ratings", "raters", "design"} | ({"words"} if study.timed else set())
+        assert set(tables) == {"ratings", "raters", "design"} | ({"words", "timing"} if study.timed else set())
 
 
 def test_a_form_without_an_answer_asks_again_and_stores_nothing(site: Site) -> None:

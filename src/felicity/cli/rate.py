@@ -407,9 +407,10 @@ def export(
 ) -> None:
     """Write the ratings as tables, with codebook and report.
 
-    The folder gets ratings, raters and design as .csv and .parquet (and words for reading times), codebook.md
-    and report.html. The command also prints a first `felicity fit`. In .csv files, texts that a spreadsheet
-    would run as a formula get an apostrophe in front, since raters may write anything.
+    The folder gets ratings, raters and design as .csv and .parquet, codebook.md and report.html. Timed tasks
+    add words, timing (a certificate per rater), curves by region, differences, outliers and errors. The
+    command also prints a first `felicity fit`. In .csv files, texts that a spreadsheet would run as a formula
+    get an apostrophe in front, since raters may write anything.
 
     \b
     Examples:
@@ -417,12 +418,13 @@ def export(
       felicity rate export my-study -o ratings/ --payment to-pay.csv
     """
     store = open_store(study, database)
-    from felicity.api.ratings import write_ratings_report
+    from felicity.api.ratings import analyse_timed, write_ratings_report
     from felicity.core.files import escape_formulas, replacing
     from felicity.humans import PlatformIds, load_keys, payment_list, suggest_fit, write_export
+    from felicity.run import command_line
 
-    tables = write_export(store, output, tests=tests, unfinished=unfinished, raw=raw)
-    page = write_ratings_report(store.study, tables, output)
+    tables = write_export(store, output, tests=tests, unfinished=unfinished, raw=raw, analyse=analyse_timed)
+    page = write_ratings_report(store.study, tables, output, command=command_line())
     if payment is not None:
         ids = PlatformIds(store.study.folder, load_keys(store.study.folder))
         paid = payment_list(store, ids.read())

@@ -102,7 +102,7 @@ def _simulate(study: "RatingStudy", population: "Population", folder: Path, *, q
     import time
     from dataclasses import replace
 
-    from felicity.api.ratings import write_ratings_report
+    from felicity.api.ratings import analyse_timed, write_ratings_report
     from felicity.core.files import disk_errors
     from felicity.humans import (
         PlatformIds,
@@ -113,6 +113,7 @@ def _simulate(study: "RatingStudy", population: "Population", folder: Path, *, q
         sqlite_url,
         write_export,
     )
+    from felicity.run import command_line
     from felicity.web import RatingOptions, create_rating_site, running
 
     if folder.exists() and any(folder.iterdir()) and not (folder / SIMULATION_MARK).exists():
@@ -142,8 +143,8 @@ def _simulate(study: "RatingStudy", population: "Population", folder: Path, *, q
             visits += send_raters(url, study, replace(population, raters=wave), numbers=numbers, progress=bar)
             # Whoever left is away for longer than the lease before the next wave comes.
             ahead += 61 * study.lease_minutes
-        tables = write_export(store, folder)
-    write_ratings_report(study, tables, folder)
+        tables = write_export(store, folder, analyse=analyse_timed)
+    write_ratings_report(study, tables, folder, command=command_line())
     return {
         "raters": len(visits),
         "finished": sum(bool(visit.code) for visit in visits),

@@ -4,15 +4,10 @@ This room knows stimuli and random ids. It never learns who a rater is and never
 """
 
 from felicity.humans.assignment import RaterRefused, find_rater_id
+from felicity.humans.codebook import suggest_fit, write_codebook
 from felicity.humans.database import POOL, StorageFailed
 from felicity.humans.erasure import Eraser
-from felicity.humans.export import (
-    build_rating_tables,
-    payment_list,
-    suggest_fit,
-    write_codebook,
-    write_export,
-)
+from felicity.humans.export import build_rating_tables, payment_list, write_export
 from felicity.humans.identity import (
     KEY_FILE,
     PLATFORM_FILE,

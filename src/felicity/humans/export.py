@@ -1,20 +1,21 @@
-"""What comes out: one row per rating, per rater and per planned trial, and a codebook that explains them."""
+"""What comes out: one row per rating, per rater, per planned trial and, if it was timed, per word."""
 
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from felicity.core.files import escape_formulas, replacing
-from felicity.core.schemas import SIMULATED_NOTE, is_simulated
+from felicity.core.schemas import is_simulated
+from felicity.humans.codebook import write_codebook
 from felicity.humans.integrity import read_stored_answers
 from felicity.humans.progress import describe_progress
 from felicity.humans.stimuli import Stimulus
 from felicity.humans.store import Store
 from felicity.humans.study import RatingStudy
 from felicity.humans.tables import raters, slots
+from felicity.humans.timing import certify_raters, mark_outliers
 
 RATINGS: dict[str, Any] = {
     "rater": pl.String,
@@ -61,6 +62,7 @@ WORDS: dict[str, Any] = {
     "condition": pl.String,
     "role": pl.String,
     "position": pl.Int64,
+    "region": pl.String,
     "word": pl.String,
     "foil": pl.String,
     "left": pl.Boolean,
@@ -68,53 +70,11 @@ WORDS: dict[str, Any] = {
     "rt_ms": pl.Float64,
 }
 
-MEANINGS = {
-    "rater": "random id of a rater; it cannot be traced to a person or a platform id",
-    "list": "list of stimuli the rater was given",
-    "trial": "position of the trial in this rater's order, from 1",
-    "item": "item, as in the stimuli",
-    "condition": "condition of the item that was shown",
-    "role": "target, filler or check",
-    "type": "type of filler or target that the order constraints distinguish",
-    "context": "text shown before the stimulus",
-    "text": "stimulus",
-    "text_b": "the other sentence of a forced choice",
-    "flipped": "whether the sides were exchanged (forced choice: text_b first; binary: second option first)",
-    "rating": "answer as a number",
-    "answer": "answer as it was sent",
-    "normalised": "text answer in lower case, with single spaces and without outer punctuation",
-    "rt_ms": "milliseconds from display to answer, measured in the browser; empty without JavaScript",
-    "server_ms": "milliseconds from sending the page to receiving the answer, measured on the server",
-    "check_passed": "for attention checks: whether the expected answer was given",
-    "question_correct": "whether the comprehension question after the trial was answered correctly",
-    "revised": "how often the answer was changed after going back",
-    "flags": "signs to look at, never reasons for automatic rejection: fast, left_page, pasted, not_typed, "
-    "no_script, one_answer_throughout",
-    "state": "finished (counted), live, lapsed, released, screened, withdrawn or set_aside",
-    "answers": "main trials answered",
-    "of": "main trials in the list",
-    "minutes": "minutes from consent to the last answer",
-    "median_ms": "median answer time",
-    "checks": "attention checks and comprehension questions answered",
-    "failed_checks": "of these, answered wrongly",
-    "quiz_tries": "attempts at the questions about the instructions",
-    "consent": "sha256 of the information and consent text that was agreed to",
-    "simulated": "true: made by `felicity rate simulate`, not given by a person",
-    "position": "position of the word in its sentence, from 1",
-    "word": "word",
-    "foil": "the other word in a Maze",
-    "left": "whether the word stood on the left",
-    "correct": "whether the word was chosen at the first try",
-    "block": "block of the order",
-    "group": "group of related items",
-    "between": "levels of the between-participant factors",
-}
-
 
 def build_rating_tables(
     store: Store, *, tests: bool = False, unfinished: bool = False
 ) -> dict[str, pl.DataFrame]:
-    """The tables `ratings`, `raters` and `design`, and `words` for timed tasks.
+    """The tables `ratings`, `raters` and `design`; for timed tasks also `words` and `timing`.
 
     Those of a simulation have a column `simulated`.
 
@@ -142,7 +102,9 @@ def build_rating_tables(
         "design": _design(store),
     }
     if study.timed:
-        tables["words"] = _words(study, slot_rows, [row for row in given if row.slot in kept])
+        shown = [row for row in given if row.slot in kept]
+        tables["words"] = mark_outliers(_words(study, slot_rows, shown))
+        tables["timing"] = certify_raters(slot_rows, _trials(shown))
     if is_simulated(tables["raters"]):
         return {name: frame.with_columns(pl.lit(True).alias("simulated")) for name, frame in tables.items()}
     return tables
@@ -282,6 +244,7 @@ def _words(study: RatingStudy, slot_rows: Mapping[str, Any], given: list[Any]) -
                 {
                     **shared,
                     "position": place + 1,
+                    "region": str(stimulus.regions[place] if stimulus.regions else place + 1),
                     "word": word,
                     "foil": foil,
                     "left": detail["left"][place] if "left" in detail else None,
@@ -292,75 +255,25 @@ def _words(study: RatingStudy, slot_rows: Mapping[str, Any], given: list[Any]) -
     return pl.DataFrame(rows, schema=WORDS).sort("list", "rater", "trial", "position")
 
 
-def suggest_fit(study: RatingStudy, ratings: str = "ratings.csv") -> str | None:
-    """The command that fits the obvious model to the exported ratings, if there is one."""
-    levels = {stimulus.condition for stimulus in study.stimuli if stimulus.role == "target"}
-    effect = "condition" if len(levels) > 1 else "1"
-    random = "(1|rater) + (1|item)"
-    if study.timed:
-        words = shlex.quote(str(Path(ratings).with_name("words.csv")))
-        return f'felicity fit "log(rt_ms) ~ {effect} + {random}" {words}'
-    ratings = shlex.quote(ratings)
-    if study.task.kind == "likert":
-        return f'felicity fit "rating ~ {effect} + {random}" {ratings} --family cumulative'
-    if study.task.kind in ("binary", "choice"):
-        return f'felicity fit "rating ~ {effect} + {random}" {ratings} --family binomial'
-    if study.task.kind == "magnitude":
-        return f'felicity fit "log(rating) ~ {effect} + {random}" {ratings}'
-    if study.task.kind == "slider":
-        return f'felicity fit "rating ~ {effect} + {random}" {ratings}'
-    return None
-
-
-def write_codebook(study: RatingStudy, tables: Mapping[str, pl.DataFrame]) -> str:
-    """Every column of every table, in Markdown."""
-    warning = [f"**{SIMULATED_NOTE}**", ""] if is_simulated(tables["raters"]) else []
-    lines = [
-        f"# Codebook: {study.title}",
-        "",
-        *warning,
-        f"Task: {study.task.kind}. {study.task.question}".rstrip(),
-        "",
-    ]
-    if study.task.kind == "likert":
-        scale = ", ".join(f"{n + 1} = {label}" for n, label in enumerate(study.task.labels) if label)
-        lines += [f"Scale: 1 to {study.task.points} ({scale}).", ""]
-    if study.task.kind == "binary":
-        lines += [f"Scale: 1 = {study.task.options[0]}, 0 = {study.task.options[1]}.", ""]
-    if study.task.kind == "choice":
-        lines += ["Scale: 1 = the sentence in `text` was chosen, 0 = the one in `text_b`.", ""]
-    if study.task.kind == "slider":
-        ends = study.task
-        lines += [f"Scale: {ends.minimum} ({ends.low}) to {ends.maximum} ({ends.high}).", ""]
-    if study.task.kind == "magnitude":
-        lines += [f"Scale: positive numbers; the reference sentence is {study.task.modulus:g}.", ""]
-    questions = {question.name: question.question for question in study.demographics}
-    for name, frame in tables.items():
-        lines += [f"## {name}", "", "| column | type | meaning |", "|---|---|---|"]
-        for column, kind in frame.schema.items():
-            meaning = MEANINGS.get(column) or questions.get(column) or "column of the stimuli"
-            lines.append(f"| {column} | {kind} | {meaning} |")
-        lines.append("")
-    lines += [
-        "In the .csv files, an apostrophe stands before texts that a spreadsheet would run as a formula,"
-    ]
-    lines += ["unless they were exported with --raw; the .parquet files have every text as it is.", ""]
-    line = suggest_fit(study)
-    if line:
-        lines += ["## A first model", "", f"    {line}", ""]
-    return "\n".join(lines)
-
-
 def write_export(
-    store: Store, folder: Path, *, tests: bool = False, unfinished: bool = False, raw: bool = False
+    store: Store,
+    folder: Path,
+    *,
+    tests: bool = False,
+    unfinished: bool = False,
+    raw: bool = False,
+    analyse: Callable[[dict[str, pl.DataFrame]], dict[str, pl.DataFrame]] | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Write every table as .csv and .parquet, and codebook.md; gives the tables.
 
     raw: CSV files have texts as they are, also those that a spreadsheet would run as a formula.
+    analyse: makes further tables from the exported ones.
 
     Raises FelicityError if the folder cannot be written.
     """
     tables = build_rating_tables(store, tests=tests, unfinished=unfinished)
+    if analyse is not None:
+        tables |= analyse(tables)
     for name, frame in tables.items():
         with replacing(folder / f"{name}.csv") as part:
             (frame if raw else escape_formulas(frame)).write_csv(part)

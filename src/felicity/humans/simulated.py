@@ -122,7 +122,12 @@ def _times(study: RatingStudy, stimulus: Stimulus, latent: float, rng: random.Ra
         rows.append({"ms": round(rng.lognormvariate(5.9 - 0.05 * latent, 0.3), 2), "correct": right})
         if not right and study.task.on_error == "stop":
             break
-    return {"times": json.dumps(rows)}
+    # Their screens are redrawn 60 times a second, and now and then leave a frame out.
+    frames = int(sum(float(row["ms"]) for row in rows) * 60 / 1000)
+    dropped = sum(rng.random() < 0.002 for _ in range(frames))
+    screen = {"frames": frames, "hz": 60.0, "dropped": dropped, "clock_ms": 0.1}
+    screen["longest_ms"] = 33.3 if dropped else 16.7
+    return {"times": json.dumps(rows), "frames": json.dumps(screen)}
 
 
 def _text(_study: RatingStudy, _stimulus: Stimulus, _latent: float, rng: random.Random) -> dict[str, str]:

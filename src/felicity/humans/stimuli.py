@@ -9,6 +9,7 @@ from typing import Literal
 
 from felicity.core.errors import BadInput
 from felicity.core.files import read_text
+from felicity.core.regions import BAR
 from felicity.humans.tasks import BLANK, NO_FOIL, READERS, Task, Unanswered
 
 Role = Literal["target", "filler", "practice", "check"]
@@ -53,6 +54,8 @@ class Stimulus:
     correct: str = ""
     answer: str = ""
     foils: tuple[str, ...] = ()
+    # Of a timed text that was written with bars between regions: the region of every word, from 1.
+    regions: tuple[int, ...] = field(default=(), repr=False)
     line: int = field(default=0, compare=False, repr=False)
     factors: dict[str, str] = field(default_factory=dict)
 
@@ -97,9 +100,8 @@ def read_stimuli(path: Path, task: Task, origin: Origin | None = None) -> tuple[
             raise BadInput(f"{path}, line {line}: {len(cells)} cells under {len(header)} columns.")
         spot = origin.rows[index] if origin else f"line {line}"
         where = f"{source}, {spot}"
-        stimulus = _build(
-            index, line, dict(zip(header, (cell.strip() for cell in cells), strict=True)), where
-        )
+        row = dict(zip(header, (cell.strip() for cell in cells), strict=True))
+        stimulus = _build(index, line, row, where, timed=task.kind in ("reading", "maze"))
         _check(stimulus, task, where)
         key = (
             stimulus.role,
@@ -120,15 +122,17 @@ def read_stimuli(path: Path, task: Task, origin: Origin | None = None) -> tuple[
     return tuple(stimuli)
 
 
-def _build(place: int, line: int, row: dict[str, str], where: str) -> Stimulus:
+def _build(place: int, line: int, row: dict[str, str], where: str, *, timed: bool) -> Stimulus:
     role = row.get("role", "") or "target"
     if role not in ROLES:
         raise BadInput(f"{where}: role is '{role}'; it should be one of {', '.join(ROLES)}.")
     choices = tuple(part.strip() for part in row.get("choices", "").split(SEPARATOR) if part.strip())
+    text, regions = _divide(row["text"]) if timed else (row["text"], ())
     return Stimulus(
         row=place,
         item=row["item"],
-        text=row["text"],
+        text=text,
+        regions=regions,
         condition=row.get("condition", ""),
         text_b=row.get("text_b", ""),
         context=row.get("context", ""),
@@ -145,6 +149,19 @@ def _build(place: int, line: int, row: dict[str, str], where: str) -> Stimulus:
         line=line,
         factors={name: value for name, value in row.items() if name not in COLUMNS},
     )
+
+
+def _divide(text: str) -> tuple[str, tuple[int, ...]]:
+    """A text without the bars between its regions, and the region of every word; none without bars.
+
+    >>> _divide("The horse | raced past | the barn")
+    ('The horse raced past the barn', (1, 1, 2, 2, 3, 3))
+    """
+    pieces = [piece.split() for piece in text.split(BAR)]
+    if len(pieces) == 1:
+        return text, ()
+    words = [(word, number) for number, piece in enumerate(pieces, start=1) for word in piece]
+    return " ".join(word for word, _ in words), tuple(number for _, number in words)
 
 
 def _check(stimulus: Stimulus, task: Task, where: str) -> None:

@@ -4,8 +4,10 @@ from felicity.api.ratings.power import describe_rating_power, simulate_power_of_
 from felicity.api.ratings.raters import choose_raters
 from felicity.api.ratings.report import write_ratings_report
 from felicity.api.ratings.start import has_continuations, start_study
+from felicity.api.ratings.timed import analyse_timed
 
 __all__ = [
+    "analyse_timed",
     "choose_raters",
     "describe_rating_power",
     "has_continuations",

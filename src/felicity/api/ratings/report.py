@@ -1,4 +1,4 @@
-"""The report of a rating study: who finished, how long it took, what they said and how far they agree."""
+"""The page of a rating study: what came out, then who finished, how long it took and how far they agree."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,21 +6,15 @@ from pathlib import Path
 
 import polars as pl
 
+from felicity.api.ratings.headline import head_ratings, head_texts, head_times
+from felicity.api.ratings.timed import find_levels
+from felicity.api.ratings.timed_sections import list_timed_sections
 from felicity.core.errors import BadInput
-from felicity.core.files import replacing
-from felicity.core.schemas import SIMULATED_MARK, SIMULATED_NOTE, is_simulated
+from felicity.core.schemas import is_simulated
 from felicity.humans import RatingStudy, suggest_fit
-from felicity.report import (
-    Figure,
-    Section,
-    count,
-    decimal,
-    export_figures,
-    mark_figures,
-    percent,
-    render_template,
-)
+from felicity.report import Figure, Page, Provenance, Section, count, decimal, percent, write_page
 from felicity.report.charts import MOST_SERIES, Point, chart_lines
+from felicity.run import installed, now
 from felicity.stats import (
     clean_ratings,
     find_ceilings,
@@ -41,36 +35,63 @@ MOST_DISPUTED = 12
 STIMULUS = pl.concat_str("item", "condition", separator=" · ")
 
 
-def write_ratings_report(study: RatingStudy, tables: dict[str, pl.DataFrame], folder: Path) -> Path:
-    """Write report.html and its figures from exported tables; gives the page's path."""
+def write_ratings_report(
+    study: RatingStudy, tables: dict[str, pl.DataFrame], folder: Path, *, command: str = ""
+) -> Path:
+    """Write report.html and its figures from exported tables; gives the page's path.
+
+    tables: as `build_rating_tables` gives them, with those of `analyse_timed` for a timed study.
+    command: what the export was made with.
+    """
+    about = Provenance(
+        command=command,
+        version=installed("felicity"),
+        notes=(
+            f"Exported on {now().partition('T')[0]}.",
+            "The exported tables have every answer as it was given; codebook.md explains them.",
+        ),
+    )
+    page = build_ratings_page(study, tables)
+    return write_page(page, about, folder / "report.html", eyebrow="felicity rate")
+
+
+def build_ratings_page(study: RatingStudy, tables: dict[str, pl.DataFrame]) -> Page:
+    """What the page of a rating study shows."""
     ratings = tables["ratings"]
     targets = ratings.filter(pl.col("role") == "target").with_columns(STIMULUS.alias("stimulus"))
     rated = targets.filter(pl.col("rating").is_not_null())
-    extras = [_finished(tables["raters"]), _times(targets), _checks(ratings)]
+    if study.timed:
+        head = head_times(study, tables)
+    elif study.task.numeric:
+        head = head_ratings(study, rated, find_levels(tables["design"]))
+    else:
+        head = head_texts(study, targets)
+    sections: list[Section | None] = []
+    if study.timed:
+        sections += list_timed_sections(study, tables)
     if rated.height:
-        extras += [
+        sections += [
             _distribution(study, rated),
             *_agreement(study, rated),
             _disputed(rated),
-            _cleaning(study, ratings),
         ]
     line = suggest_fit(study)
     if line:
-        extras.append(Section(name="model", title="A first model", lede=line))
-    simulated = is_simulated(tables["raters"])
-    kept = [extra for extra in extras if extra is not None]
-    if simulated:
-        kept = mark_figures(kept, SIMULATED_MARK)
-    figures = {figure.name: figure for extra in kept for figure in extra.figures}
-    export_figures(figures.values(), folder, endings=("svg", "png"))
-    done = tables["raters"].filter(pl.col("state") == "finished")
-    meta = f"{count(done.height)} finished lists, {count(targets.height)} ratings of targets"
-    page = folder / "report.html"
-    with replacing(page) as part:
-        warning = SIMULATED_NOTE if simulated else ""
-        content = {"heading": study.title, "meta": meta, "extras": kept, "warning": warning}
-        part.write_text(render_template("ratings.html.j2", content, figures), encoding="utf-8")
-    return page
+        sections.append(Section(name="model", title="A first model", lede=line))
+    sections += [_finished(tables["raters"]), _times(targets), _checks(ratings)]
+    if rated.height:
+        sections.append(_cleaning(study, ratings))
+    return Page(
+        title=study.title,
+        subject="",
+        question=head.question,
+        answer=head.answer,
+        hero=head.hero,
+        sure=head.sure,
+        findings=head.findings,
+        sections=tuple(section for section in sections if section is not None),
+        simulated=is_simulated(tables["raters"]),
+    )
 
 
 def _finished(raters: pl.DataFrame) -> Section:
