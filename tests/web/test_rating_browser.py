@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from felicity.humans import INTERFACES, build_rating_tables
-from felicity.humans.tables import answers
+from felicity.humans.tables import answers, raters
 from tests.humans.studies import ENGLISH_PAGES, TASKS, make_study, stimulus_rows
 from tests.web.sites import TOKEN, Site, open_site
 
@@ -486,6 +486,10 @@ def test_the_researchers_page_and_the_pages_that_refuse_are_accessible(
         check_axe(page)
         look("/withdraw", "Withdraw")
         look(f"/researcher?token={TOKEN}", "Raters")
+        look("/researcher/list/1", "The trials in one of the orders")
+        rater = site.store.rows(raters)[0].id
+        look(f"/researcher/rater/{rater}", "1 of 1 trials")
+        look("/researcher", "Answers by condition")
         page.click("form[action='/researcher/pause'] button")
         page.wait_for_selector(".error")
         check_axe(page)

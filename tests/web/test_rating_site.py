@@ -18,7 +18,9 @@ import sqlalchemy as sa
 from felicity.humans import (
     Population,
     RatingStudy,
+    Store,
     build_rating_tables,
+    describe_results,
     forget_platform_ids,
     send_raters,
     write_export,
@@ -91,7 +93,9 @@ def test_every_task_leads_from_consent_to_a_completion_code(tmp_path: Path, task
         assert len(site.store.rows(answers)) == 8
         tables = build_rating_tables(site.store)
         assert tables["ratings"].height == 8
-        assert set(tables) == {"ratings", "raters", "design"} | ({"words", "timing"} if study.timed else set())
+        assert set(tables) == {"ratings", "raters", "design"} | (
+            {"words", "timing"} if study.timed else set()
+        )
 
 
 def test_a_form_without_an_answer_asks_again_and_stores_nothing(site: Site) -> None:
@@ -461,6 +465,54 @@ def test_the_researcher_can_watch_pause_and_export(site: Site) -> None:
     assert "This study is paused" in other.text
     archive = zipfile.ZipFile(BytesIO(browser.client.get("/researcher/export.zip").content))
     assert sorted(archive.namelist()) == ["design.csv", "raters.csv", "ratings.csv"]
+
+
+def test_the_researcher_sees_results_as_they_come(tmp_path: Path) -> None:
+    study = make_study(tmp_path, more='[design]\nquota = 4\n[platform]\nname = "prolific"\n')
+    with open_site(study) as site:
+        send_raters(site.url, study, Population(raters=3, effect=4.0, noise_sd=0.1))
+        browser = Browser(site.url)
+        browser.get(f"/researcher?token={TOKEN}")
+        page = browser.text
+        assert "?PROLIFIC_PID={{%PROLIFIC_PID%}}" in page
+        assert "3 finished; the dashed line is the 8 wanted" in page
+        ratings = build_rating_tables(site.store)["ratings"]
+        for name in ("a", "b"):
+            own = ratings.filter(pl.col("condition") == name)["rating"]
+            shown = (
+                f'<th scope="row">{name}</th><td class="n">{len(own)}</td><td class="n">{own.mean():.2f}</td>'
+            )
+            assert shown in page
+        rater = ratings["rater"][0]
+        assert f"/researcher/rater/{rater}" in page
+        browser.get(f"/researcher/rater/{rater}")
+        for text, answer in ratings.filter(rater=rater).select("text", "answer").iter_rows():
+            assert f'{text}</td><td class="answer-cell" dir="auto">{answer}</td>' in browser.text
+        browser.get("/researcher/list/1")
+        own = build_rating_tables(site.store)["design"].filter(list="1")
+        assert all(text in browser.text for text in own["text"])
+        for path in ("/researcher/list/9", "/researcher/rater/nobody"):
+            browser.get(path)
+            assert browser.status == 404
+        for path in ("/researcher/list/1", f"/researcher/rater/{rater}"):
+            assert "felicity rate serve printed" in Browser(site.url).client.get(path).text
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_answers_by_condition_are_summarized_for_every_task(tmp_path: Path, task: str) -> None:
+    study = make_study(tmp_path, task)
+    store = Store(study)
+    assert all(row["n"] == 0 and row["mean"] is None for row in describe_results(store).conditions)
+    with open_site(study) as site:
+        send_raters(site.url, study, Population(raters=2))
+        found = describe_results(site.store)
+        assert [row["condition"] for row in found.conditions] == ["a", "b"]
+        for row in found.conditions:
+            assert row["n"] == 4
+            assert len(row["shares"]) == len(found.bars)
+            assert sum(row["shares"]) == pytest.approx(1.0 if found.bars else 0.0)
+            assert bool(found.unit) == (row["mean"] is not None) != bool(row["common"])
+        assert len(found.completions) == 2
 
 
 def test_the_researchers_archive_runs_no_formula_of_a_rater(tmp_path: Path) -> None:

@@ -24,11 +24,12 @@ from felicity.humans.identity import (
 from felicity.humans.interface import INTERFACES
 from felicity.humans.lists import StimulusList, Trial, build_lists, check_orders, draw_order
 from felicity.humans.progress import Progress, describe_progress
+from felicity.humans.results import Results, describe_rater, describe_results, preview_list
 from felicity.humans.simulated import Population, draw_answer, draw_rater, find_truth
 from felicity.humans.steps import Step, count_trials, plan_steps, read_step
 from felicity.humans.stimuli import Origin, Stimulus
 from felicity.humans.store import DATABASE_FILE, RaterPosition, Store, sqlite_url
-from felicity.humans.study import PREFER_NOT, RatingStudy
+from felicity.humans.study import PREFER_NOT, Platform, RatingStudy
 from felicity.humans.study_file import STUDY_FILE, read_rating_study
 from felicity.humans.tasks import BLANK, Answer, Task, Unanswered, maze_sides, read_answer
 from felicity.humans.visits import Visit, send_raters
@@ -48,12 +49,14 @@ __all__ = [
     "ExpectedIds",
     "Keys",
     "Origin",
+    "Platform",
     "PlatformIds",
     "Population",
     "Progress",
     "RaterPosition",
     "RaterRefused",
     "RatingStudy",
+    "Results",
     "Step",
     "Stimulus",
     "StimulusList",
@@ -68,6 +71,8 @@ __all__ = [
     "check_orders",
     "count_trials",
     "describe_progress",
+    "describe_rater",
+    "describe_results",
     "draw_answer",
     "draw_order",
     "draw_rater",
@@ -79,6 +84,7 @@ __all__ = [
     "maze_sides",
     "payment_list",
     "plan_steps",
+    "preview_list",
     "read_answer",
     "read_ids",
     "read_rating_study",
