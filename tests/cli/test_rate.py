@@ -148,6 +148,16 @@ def test_a_wrong_study_is_refused_with_its_line(cli: Cli, small: Path) -> None:
     assert "There is no" in cli("rate", "status", small / "nothing").err
 
 
+def test_a_preview_is_written_as_one_file(cli: Cli, small: Path, tmp_path: Path) -> None:
+    said = cli("rate", "preview", small, "--static", tmp_path / "p.html", "--trials", 2)
+    assert said.code == 0, said.err
+    # Consent, two trials and the completion code, at least.
+    assert int(said.out.split()[0]) >= 4
+    assert not (small / "answers.sqlite").exists()
+    assert cli("rate", "preview", small, "--static", tmp_path / "p.txt").code == 2
+    assert "add --static" in cli("rate", "preview", small, "--trials", 2).err
+
+
 def test_simulated_raters_fill_every_list_and_leave_the_real_database_alone(cli: Cli, small: Path) -> None:
     said = cli("rate", "simulate", small, "--dropout", 0.4, "--seed", 3, "--json", "-q")
     told = json.loads(said.out)

@@ -10,6 +10,7 @@ import pytest
 
 from felicity.humans import INTERFACES, build_rating_tables
 from felicity.humans.tables import answers, raters
+from felicity.web import write_preview_page
 from tests.humans.studies import ENGLISH_PAGES, TASKS, make_study, stimulus_rows
 from tests.web.sites import TOKEN, Site, open_site
 
@@ -445,6 +446,35 @@ def test_a_wrong_answer_about_the_instructions_is_told_and_they_are_shown_again(
         page.click("label:has([name=q0][value='0'])")
         page.click("button.primary", no_wait_after=True)
         page.wait_for_selector("[name=age]")
+
+
+@pytest.mark.parametrize("task", ["likert", "reading"])
+def test_a_preview_file_leads_from_consent_to_the_code_and_sends_nothing(
+    page: Any, tmp_path: Path, task: str
+) -> None:
+    study = make_study(tmp_path, task, rows=write_rows(task), more=ENGLISH_PAGES)
+    number = write_preview_page(study, tmp_path / "preview.html", trials=1)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"file://{tmp_path / 'preview.html'}")
+    check_axe(page)
+    shown = page.frame_locator("#page")
+    shown.locator("[name=agree]").check()
+    for place in range(1, number):
+        page.wait_for_selector(f"#place:has-text('{place}')")
+        if shown.locator("#reading").count():
+            for _ in range(8):
+                page.keyboard.press("Space")
+            continue
+        for radio in ("[name=q0]", "[name=answer]"):
+            if shown.locator(radio).count():
+                shown.locator(radio).first.check(force=True)
+        shown.locator("button.primary").click()
+    shown.locator("#code").wait_for()
+    assert shown.locator("#code").inner_text() == "PREVIEW"
+    page.click("#again")
+    shown.locator("[name=agree]").wait_for()
+    assert [url for url in asked if not url.startswith(("file:", "data:", "about:"))] == []
 
 
 def check_axe(page: Any) -> None:

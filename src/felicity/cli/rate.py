@@ -206,18 +206,32 @@ def preview(
     port: Annotated[int, typer.Option(help="Port; 0 chooses a free one.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
     database: Database = None,
+    static: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.html", help="Write one file to click through, without a server."),
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="Trials in the file of --static.  [default: all of a list]")
+    ] = None,
 ) -> None:
     """Go through the study in the browser, as a test run.
 
-    The study is checked first. Answers are marked as tests and never counted.
+    The study is checked first. Answers are marked as tests and never counted. With --static the pages of the
+    first list are written to a file that stores nothing, to show to colleagues or a review board.
 
     \b
     Examples:
       felicity rate preview my-study
       felicity rate preview my-study --no-browser --port 8001
+      felicity rate preview my-study --static my-study.html --trials 3
     """
     import webbrowser
 
+    if trials is not None and static is None:
+        raise BadInput("--trials says how many trials the file of --static has; add --static FILE.html.")
+    if static is not None:
+        _write_preview(study, static, trials)
+        return
     _serve(
         study,
         host="127.0.0.1",
@@ -227,6 +241,17 @@ def preview(
         proxy=None,
         started=lambda url: webbrowser.open(url) if browser else None,
     )
+
+
+def _write_preview(folder: Path, static: Path, trials: int | None) -> None:
+    need_web()
+    from felicity.humans import read_rating_study
+    from felicity.web import write_preview_page
+
+    if static.suffix.lower() not in (".html", ".htm"):
+        raise BadInput(f"{static} does not end in .html; the file is a page for the browser.")
+    number = write_preview_page(read_rating_study(folder), static, trials=trials)
+    out.print(f"{number} pages: {static}", soft_wrap=True, markup=False)
 
 
 @app.command()

@@ -4,7 +4,7 @@ Like the command line, these pages call the public functions of other rooms and 
 """
 
 from felicity.web.explore import create_explore_site, serve_explore, write_offline_page
-from felicity.web.rating import AddressLimit, RatingOptions, create_rating_site
+from felicity.web.rating import AddressLimit, RatingOptions, create_rating_site, write_preview_page
 from felicity.web.review import create_review_site, serve_review
 from felicity.web.server import find_port, running, serve_app, warn_about
 
@@ -21,4 +21,5 @@ __all__ = [
     "serve_review",
     "warn_about",
     "write_offline_page",
+    "write_preview_page",
 ]

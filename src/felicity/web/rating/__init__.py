@@ -2,5 +2,6 @@
 
 from felicity.web.rating.addresses import AddressLimit
 from felicity.web.rating.app import RatingOptions, create_rating_site
+from felicity.web.rating.static_preview import write_preview_page
 
-__all__ = ["AddressLimit", "RatingOptions", "create_rating_site"]
+__all__ = ["AddressLimit", "RatingOptions", "create_rating_site", "write_preview_page"]
