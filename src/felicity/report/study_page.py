@@ -8,7 +8,7 @@ from typing import Any
 from felicity.core.files import replacing
 from felicity.core.schemas import SIMULATED_MARK, SIMULATED_NOTE
 from felicity.report.page import FILES, export_figures, render_template
-from felicity.report.sections import Figure, Section, mark_figure, mark_figures
+from felicity.report.sections import Figure, Section, mark_figure
 
 # Findings beyond these are folded.
 MOST_FINDINGS = 3
@@ -22,7 +22,8 @@ class Page:
     sure: how sure the answer is: interval, n, test, what is doubtful. findings: further results as
     sentences, the most important first. sections: the evidence. legend: what the words of the page mean.
     summary: the name of the section whose table the command prints; by default the first with a table.
-    simulated: the page has ratings of simulated raters, and says so.
+    simulated: the page has ratings of simulated raters, and says so. unrated: the names of figures without
+    ratings, which do not say so.
     """
 
     title: str
@@ -36,6 +37,7 @@ class Page:
     legend: str = ""
     summary: str = ""
     simulated: bool = False
+    unrated: tuple[str, ...] = ()
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -69,8 +71,7 @@ def write_page(page: Page, about: Provenance, path: Path, *, eyebrow: str) -> Pa
     Figures with ratings of simulated raters say so, wherever they are shown.
     """
     if page.simulated:
-        hero = page.hero and mark_figure(page.hero, SIMULATED_MARK)
-        page = replace(page, hero=hero, sections=tuple(mark_figures(page.sections, SIMULATED_MARK)))
+        page = _mark_simulated(page)
     figures = {figure.name: figure for figure in page.figures}
     export_figures(figures.values(), path.parent, endings=FILES)
     content = {
@@ -84,6 +85,16 @@ def write_page(page: Page, about: Provenance, path: Path, *, eyebrow: str) -> Pa
     with replacing(path) as part:
         part.write_text(render_template("study.html.j2", content, figures), encoding="utf-8")
     return path
+
+
+def _mark_simulated(page: Page) -> Page:
+    """The page with figures of ratings that say that the raters are simulated."""
+
+    def mark(figure: Figure) -> Figure:
+        return figure if figure.name in page.unrated else mark_figure(figure, SIMULATED_MARK)
+
+    sections = [replace(one, figures=tuple(mark(figure) for figure in one.figures)) for one in page.sections]
+    return replace(page, hero=page.hero and mark(page.hero), sections=tuple(sections))
 
 
 def render_snippet(page: Page) -> str:

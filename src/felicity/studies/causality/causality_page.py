@@ -26,6 +26,7 @@ from felicity.studies.causality.preference_sections import GENDERS, show_prefere
 from felicity.studies.causality.text_sections import show_continuations, show_ratings
 from felicity.studies.study import Study
 
+HERO = "agreement"
 # How the table of findings calls what people's ratings say.
 RATINGS = "Ratings"
 CHANCE = {
@@ -39,7 +40,7 @@ ALMOST_ONLY = 0.9
 
 def sections(study: Study) -> Page:
     """The answer, agreement by bias and gender with chance, then everything it rests on."""
-    parts = [*show_preference(study), *show_continuations(study), *show_ratings(study)]
+    unrated = [*show_preference(study), *show_continuations(study)]
     return Page(
         title="Implicit causality",
         subject=study.facts["stimuli"],
@@ -48,12 +49,13 @@ def sections(study: Study) -> Page:
         hero=_hero(study) if "agreement" in study.tables else None,
         sure=_doubts(study),
         findings=(*_ranges(study), *_tell(study)),
-        sections=(_claims(study), *parts),
+        sections=(_claims(study), *unrated, *show_ratings(study)),
         legend="Subject preference is the surprisal, in bits, of the pronoun for the object minus that of "
         "the pronoun for the subject. Agreement is the share of prompts whose preference has the sign of the "
         "verb's bias, as people's norms give it; chance is 50%.",
         summary="agreement",
         simulated=SIMULATED_NOTE in study.notes,
+        unrated=(HERO, *(figure.name for section in unrated for figure in section.figures)),
     )
 
 
@@ -186,7 +188,7 @@ def _hero(study: Study) -> Figure:
         for row in cells.sort("bias_bin", maintain_order=True).iter_rows(named=True)
     ]
     return Figure(
-        name="agreement",
+        name=HERO,
         title="Agreement with people by bias of the verb and gender of the subject",
         subtitle="middle of each bin of bias; dashed: chance, 50%",
         label="Share of prompts after which each model expects the noun that people hold responsible, by "
