@@ -1,9 +1,11 @@
+from .api import Checked as Checked
 from .api import Comparison as Comparison
 from .api import Fitted as Fitted
 from .api import Means as Means
 from .api import PowerAnalysis as PowerAnalysis
 from .api import Runs as Runs
 from .api import Verdict as Verdict
+from .api import check as check
 from .api import compare as compare
 from .api import datasets as datasets
 from .api import export as export

@@ -88,8 +88,8 @@ data ls
 data get blimp --from {f}
 data cite blimp
 data show {f}/pairs.csv
-data check {f}/pairs.csv
-data check {f}/rated.csv
+stimuli check {f}/pairs.csv
+stimuli check {f}/rated.csv
 stimuli pairs --paradigm causative -n 2 {m} -o {f}/fair.csv
 stimuli repair {f}/pairs.csv --tokenizer {model} -o {f}/repaired.csv
 stimuli template neg --categories {f}/categories.csv -o {f}/template.csv
@@ -99,7 +99,7 @@ stimuli review {f}/extended --summary
 stimuli review {f}/extended --terminal --reviewer ada
 stimuli review {f}/extended
 stimuli check {f}/seeds.txt
-stimuli log verify {f}/extended
+stimuli check {f}/extended
 data convert {f}/table.csv --prediction "(1;%a%) < (2;%a%)"
 rate new {f}/rating2 --from {f}/pairs.csv --points 5
 rate preview {f}/rating --no-browser

@@ -41,7 +41,7 @@ READERS = {
         "report {f}/causality --json",
         "rate new {o} --from {f}/causality --verbs 1 --bins 2 --pairs 1 --parts 1",
     ],
-    "extended": ["stimuli review {f}/extended --summary", "stimuli log verify {f}/extended"],
+    "extended": ["stimuli review {f}/extended --summary", "stimuli check {f}/extended"],
     "rating": [
         "rate export {f}/rating --database sqlite:///{f}/rating/simulation/answers.sqlite -o {o}",
         "rate status {f}/rating --database sqlite:///{f}/rating/simulation/answers.sqlite --json",

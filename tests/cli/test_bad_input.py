@@ -64,7 +64,7 @@ def refused(answer: Answer, pattern: str) -> None:
 
 
 @pytest.mark.parametrize("kind", FILES)
-@pytest.mark.parametrize("command", [("run",), ("data", "show"), ("data", "check")], ids=" ".join)
+@pytest.mark.parametrize("command", [("run",), ("data", "show"), ("stimuli", "check")], ids=" ".join)
 def test_a_bad_table_is_refused(
     cli: Cli, tmp_path: Path, tiny_model: Path, command: tuple[str, ...], kind: str
 ) -> None:
@@ -264,20 +264,20 @@ def test_surprisal_refuses_an_ending_before_it_loads_the_model(cli: Cli, tmp_pat
 
 DEEP = "[" * 20_000 + "]" * 20_000
 HOSTILE = {
-    "a lone surrogate": ("x.jsonl", '{"good": "\\ud800", "bad": "b"}\n', "data check {file}"),
+    "a lone surrogate": ("x.jsonl", '{"good": "\\ud800", "bad": "b"}\n', "stimuli check {file}"),
     "an integer of 5,000 digits": (
         "x.jsonl",
         '{"good": "a", "bad": "b", "n": %s}\n' % ("9" * 5000),
         "run {file}",
     ),
-    "deep JSON": ("x.json", DEEP, "data check {file}"),
+    "deep JSON": ("x.json", DEEP, "stimuli check {file}"),
     "deep JSON lines": ("x.jsonl", DEEP, "run {file}"),
-    "deep TOML": ("x.toml", f"a = {DEEP}", "data check {file}"),
+    "deep TOML": ("x.toml", f"a = {DEEP}", "stimuli check {file}"),
     "deep TOML of a template": ("x.toml", f"a = {DEEP}", "stimuli template {file}"),
     "deep TOML of a paradigm": ("x.toml", f"a = {DEEP}", "stimuli pairs {file}"),
     "deep TOML of claims": ("x.toml", f"a = {DEEP}", "reproduce {file}"),
     "deep TOML of a design": ("x.toml", f"a = {DEEP}", "causality {file} -o out"),
-    "a key given twice": ("x.json", '{"meta": {"name": "a", "name": "b"}}', "data check {file}"),
+    "a key given twice": ("x.json", '{"meta": {"name": "a", "name": "b"}}', "stimuli check {file}"),
     "a row without a field": (
         "x.jsonl",
         '{"item": 1, "condition": "good", "value": 1}\n{"item": 1}\n',
@@ -314,7 +314,7 @@ def test_hostile_input_is_one_sentence(
     words = shlex.split(line.format(file=name))
     models = ["-m", str(tiny_model)] if words[0] in ("run", "acceptability") or words[1] == "run" else []
     told = cli(*words, *models)
-    # `data check` ends with 1 where it has read the file and found something.
-    assert told.code in ((1, 2) if words[:2] == ["data", "check"] else (2,)), (told.out, told.err)
+    # `stimuli check` ends with 1 where it has read the file and found something.
+    assert told.code in ((1, 2) if words[:2] == ["stimuli", "check"] else (2,)), (told.out, told.err)
     assert "Traceback" not in told.err
     assert len(told.err.strip().splitlines()) <= 8

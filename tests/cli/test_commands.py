@@ -130,9 +130,9 @@ def test_data_ls_show_and_check(cli: Cli, pairs: Path) -> None:
     told = json.loads(cli("data", "show", "starter", "--json").out)
     assert told["items"] == 720
     assert len(told["phenomena"]) == 12
-    assert cli("data", "check", pairs).code == 0
+    assert cli("stimuli", "check", pairs).code == 0
     pairs.write_text("good,bad\nHe left.,He left.\n")
-    answer = cli("data", "check", pairs)
+    answer = cli("stimuli", "check", pairs)
     assert answer.code == 1
     assert "identical texts" in answer.out
 

@@ -61,7 +61,7 @@ def test_a_suite_goes_from_the_old_form_to_a_run(cli: Cli, tiny_model: Path, tmp
     (tmp_path / "old.csv").write_text(old)
     answer = cli("data", "convert", tmp_path / "old.csv", "--prediction", "(2;%a%) < (2;%b%)")
     assert answer.code == 0, answer
-    assert cli("data", "check", tmp_path / "old.json").code == 0
+    assert cli("stimuli", "check", tmp_path / "old.json").code == 0
     folder = tmp_path / "run"
     answer = cli("run", tmp_path / "old.json", "-m", tiny_model, "-o", folder, "-q")
     assert answer.code == 0, answer

@@ -26,7 +26,7 @@ def test_rated_items_in_conditions_are_checked_and_run_alike(
 ) -> None:
     path, out = tmp_path / "rated.csv", tmp_path / "run"
     path.write_text(RATED, encoding="utf-8")
-    assert "nothing to fix" in cli("data", "check", path).out
+    assert "nothing to fix" in cli("stimuli", "check", path).out
     answer = cli("run", path, "-m", tiny_model, "-o", out, "--no-report")
     assert answer.code == 0, answer.err
     items = fe.read_run(out)["items"]
@@ -34,7 +34,7 @@ def test_rated_items_in_conditions_are_checked_and_run_alike(
     assert items["design_item"].to_list() == ["rated/1", "rated/1", "rated/2", "rated/2"]
     assert fe.read_run(out)["correlations"].filter(level="all")["n"].to_list() == [4, 4]
     path.write_text(RATED + "2,b,The dog bark.,3\n", encoding="utf-8")
-    checked, ran = cli("data", "check", path), cli("run", path, "-m", tiny_model, "-o", tmp_path / "other")
+    checked, ran = cli("stimuli", "check", path), cli("run", path, "-m", tiny_model, "-o", tmp_path / "other")
     assert (checked.code, ran.code) == (1, 2)
     assert "item 'rated/2' in the condition 'b' is already on line 5" in ran.err
     assert f"felicity acceptability {path}" in ran.err
@@ -44,10 +44,10 @@ def test_advice_repeats_the_options_that_named_the_columns(cli: Cli, tmp_path: P
     path = tmp_path / "pairs.csv"
     path.write_text("right,wrong one\nThe cat sleeps.,\n", encoding="utf-8")
     said = cli("run", path, "--good", "right", "--bad", "wrong one").err
-    advice = re.search(r"`felicity (data check .*?)`", " ".join(said.split()))
+    advice = re.search(r"`felicity (stimuli check .*?)`", " ".join(said.split()))
     assert advice is not None
-    assert advice[1] == f"data check {path} --good right --bad 'wrong one'"
-    assert "empty cell" in cli("data", "check", path, "--good", "right", "--bad", "wrong one").out
+    assert advice[1] == f"stimuli check {path} --good right --bad 'wrong one'"
+    assert "empty cell" in cli("stimuli", "check", path, "--good", "right", "--bad", "wrong one").out
 
 
 def test_columns_of_a_run_are_listed_once(cli: Cli, tmp_path: Path, tiny_model: Path) -> None:

@@ -30,7 +30,7 @@ def test_a_number_of_threads_that_polars_cannot_have_is_refused(
     )
 
 
-@pytest.mark.parametrize("command", [("run",), ("data", "show"), ("data", "check")])
+@pytest.mark.parametrize("command", [("run",), ("data", "show"), ("stimuli", "check")])
 def test_a_file_name_that_is_not_unicode_is_refused(
     cli: Cli, tmp_path: Path, tiny_model: Path, command: tuple[str, ...]
 ) -> None:

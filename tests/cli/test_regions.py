@@ -49,7 +49,7 @@ def test_run_takes_bars_out_and_the_audit_counts_them(cli: Cli, tmp_path: Path, 
     assert answer.code == 0, answer.err
     assert "Audit: region bars: 2 of 2" in answer.err
     assert fe.read_run(out)["items"]["text"].to_list() == [PLAIN, "The cats annoys Tim."]
-    checked = cli("data", "check", path, "--factor", "number")
+    checked = cli("stimuli", "check", path, "--factor", "number")
     assert checked.out.count("region bars") == 2
 
 

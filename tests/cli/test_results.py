@@ -146,13 +146,13 @@ def test_what_a_run_refuses_data_check_does_not_pass(
     path = tmp_path / name
     path.write_text(content)
     assert cli("run", path, "-m", tiny_model, "-o", tmp_path / "run").code == 2
-    assert cli("data", "check", path).code in (1, 2)
+    assert cli("stimuli", "check", path).code in (1, 2)
 
 
 def test_what_data_check_finds_is_in_the_audit_of_a_run(cli: Cli, tiny_model: Path, tmp_path: Path) -> None:
     path = tmp_path / "pairs.csv"
     path.write_text("good,bad\nHe left.,Him left.\nHe left.,Him left.\nShe  left.,She  left.\n")
-    assert cli("data", "check", path).code == 1
+    assert cli("stimuli", "check", path).code == 1
     said = cli("run", path, "-m", tiny_model, "-o", tmp_path / "run", "--no-report").err
     for finding in ("duplicate items: 1 of 3", "stray spaces: 2 of 6", "identical pairs: 1 of 3"):
         assert finding in said

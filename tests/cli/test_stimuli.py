@@ -102,12 +102,12 @@ def test_the_terminal_queue_accepts_rejects_undoes_and_edits(
 
 
 def test_verify_finds_a_changed_line_and_ends_with_1(cli: CLI, extended: Path) -> None:
-    whole = cli("stimuli", "log", "verify", extended)
+    whole = cli("stimuli", "check", extended)
     assert whole.code == 0
     assert "unbroken" in whole.out
     path = extended / "log.jsonl"
     path.write_text(path.read_text().replace("thing0 is a tool", "thing0 is a bird"))
-    told = cli("stimuli", "log", "verify", extended)
+    told = cli("stimuli", "check", extended)
     assert told.code == 1
     assert "changed: its hash is not that of its content" in told.out
 

@@ -28,7 +28,8 @@ def test_a_run_goes_from_pairs_to_estimates(pairs: Path, tiny_model: Path, tmp_p
     assert (overall["n"], overall["ties"]) == (4, 1)
     files = {path.name for path in (tmp_path / "run").iterdir()}
     names = ("items", "contexts", "requests", "tokens", "scores", "judgements")
-    assert files == {f"{name}.parquet" for name in names} | {"manifest.json", "estimates.csv", "audit.csv"}
+    sheets = {"manifest.json", "estimates.csv", "audit.csv", "baselines.csv"}
+    assert files == {f"{name}.parquet" for name in names} | sheets
 
 
 def test_scores_can_be_traced_to_tokens(pairs: Path, tiny_model: Path) -> None:

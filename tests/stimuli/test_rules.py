@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from felicity.core.registry import Registry
+from felicity.stimuli.checks import read_wordnet
 from felicity.stimuli.extension import (
     FORMS,
     RULES,
@@ -18,7 +19,6 @@ from felicity.stimuli.extension import (
     check_set,
     count_findings,
     guess_form,
-    read_wordnet,
 )
 from felicity.stimuli.extension.prompts import pair_sentences, split_answer
 from felicity.stimuli.items import Pair, read_sentence_pairs

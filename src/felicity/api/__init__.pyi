@@ -1,3 +1,5 @@
+from .check_result import Checked as Checked
+from .checking import check as check
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
 from .listing import datasets as datasets

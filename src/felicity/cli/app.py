@@ -48,8 +48,10 @@ RENAMED = {
     "causality run": "causality",
     "causality sample": "rate new --from",
     "count": "measures count",
+    "data check": "stimuli check",
     "measures ls": "measures",
     "models topics": "models info",
+    "stimuli log": "stimuli check",
     "syntaxgym": "data convert",
 }
 

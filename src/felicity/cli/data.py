@@ -1,4 +1,4 @@
-"""felicity data: list, download, show and check datasets, and convert old suites."""
+"""felicity data: list, download and show datasets, and convert old suites."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from felicity.cli.model_options import DataOptions, takes_groups
-from felicity.cli.options import Bad, Factors, From, Good, Json, Language, Phenomenon, RuleName, Suite
+from felicity.cli.options import From, Json, Language, RuleName
 from felicity.cli.terminal import out, print_json, print_rows
 from felicity.core.contrasts import Headline
 
 DIRECTIONS = {"ltr": "from left to right", "rtl": "from right to left"}
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Show datasets, and check your own.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List, download and show datasets.")
 Name = Annotated[
     str, typer.Argument(metavar="DATASET", help="A dataset's name, or a file of pairs or a suite.")
 ]
@@ -155,60 +155,6 @@ def _print_dataset(described: dict[str, Any]) -> None:
         width = max(len(condition) for condition in item)
         for condition in [name for name in item if name != "item"]:
             out.print(f"  {condition:{width}} {item[condition]}", markup=False)
-
-
-@app.command()
-def check(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="A table of pairs, conditions, ratings or blanks, or a .toml or .json suite.",
-        ),
-    ],
-    good: Good = "good",
-    bad: Bad = "bad",
-    suite: Suite = None,
-    phenomenon: Phenomenon = None,
-    factor: Factors = None,
-    json: Json = False,
-) -> None:
-    """Report what `felicity run` would refuse or warn about: every line of a table, and errors of a suite.
-
-    A table of ratings with a column rater, ratings or condition is checked as `felicity acceptability` reads
-    it; one without sentences (rater, item, rating) for empty cells, ratings that are not numbers and
-    ratings that were given twice.
-
-    Empty cells, stray spaces, conditions with identical texts, items that occur twice, and whatever makes the
-    file unusable. Exits with 1 if there is something to fix.
-
-    \b
-    Examples:
-      felicity data check my_pairs.csv
-      felicity data check my_pairs.tsv --good right --bad wrong --json
-      felicity data check my_pairs.csv --suite construction
-      felicity data check my_suite.toml
-    """
-    from felicity.data import Columns, check_file
-    from felicity.studies.acceptability import check_ratings, has_single_ratings
-
-    if has_single_ratings(file):
-        found = check_ratings(file, labels=[name for name in (suite, phenomenon) if name])
-    else:
-        columns = Columns(good=good, bad=bad, suite=suite, phenomenon=phenomenon, factors=tuple(factor or ()))
-        found = check_file(file, columns)
-    problems = found.problems.to_dicts()
-    if json:
-        counts = {"items": found.items, found.counted: found.rows}
-        print_json({"file": str(file), **counts, "problems": problems})
-    elif problems:
-        print_rows(problems, right=("line",))
-        noun = "problem" if len(problems) == 1 else "problems"
-        out.print(f"\n{len(problems):,} {noun} in {found.items:,} items.")
-    else:
-        out.print(f"{found.items:,} items in {found.rows:,} {found.counted}, nothing to fix.")
-    if problems:
-        raise typer.Exit(1)
 
 
 @app.command()

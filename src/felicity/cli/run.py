@@ -190,8 +190,11 @@ def print_audit(audit: "pl.DataFrame") -> None:
         partly = " was found; not everything was checked" if met else ""
         err.print(f"Audit: nothing that would bias the result{partly}.")
     for row in met:
+        named = f": {row['examples']}" if row["check"].startswith("suites") else ""
         err.print(
-            f"Audit: {row['check']}: {row['count']:,} of {row['of']:,} ({row['meaning']})", soft_wrap=True
+            f"Audit: {row['check']}: {row['count']:,} of {row['of']:,} ({row['meaning']}){named}",
+            soft_wrap=True,
+            markup=False,
         )
 
 
@@ -239,6 +242,10 @@ def _print_summary(done: "Run") -> None:
                 + (f"; people {100 * row['people']:.1f}" if row.get("people") is not None else ""),
                 soft_wrap=True,
             )
+    if "baselines" in done.tables:
+        overall = done["baselines"].filter(level="overall").to_dicts()
+        told = ", ".join(f"{row['baseline']} {100 * row['accuracy']:.1f}" for row in overall)
+        out.print(f"Without a model: {told}.", soft_wrap=True, markup=False)
     if headline != ACCURACY:
         out.print(headline.describe(), soft_wrap=True, markup=False)
     out.print(describe_policies({"": done.manifest["model"]}), soft_wrap=True, markup=False)

@@ -2,7 +2,7 @@
 
 import typer
 
-from felicity.cli.stimuli_check import check, log_app
+from felicity.cli.stimuli_check import check
 from felicity.cli.stimuli_extend import extend
 from felicity.cli.stimuli_pairs import pairs
 from felicity.cli.stimuli_repair import repair
@@ -13,4 +13,3 @@ from felicity.cli.stimuli_template import template
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make stimuli, review them, check them.")
 for command in (pairs, repair, template, extend, round_trip, review, check):
     app.command()(command)
-app.add_typer(log_app, name="log")

@@ -126,7 +126,8 @@ def extend(
     if model.startswith(SERVED) and not dry_run and not in_background() and os.name == "posix":
         raise typer.Exit(carry_out_in_background())
 
-    from felicity.stimuli.extension import Extension, ExtensionTask, Limits, read_wordnet
+    from felicity.stimuli.checks import read_wordnet
+    from felicity.stimuli.extension import Extension, ExtensionTask, Limits
 
     seeds, form = _read_seeds(dataset)
     lm = opening.open(model, build_policy(None), quiet=quiet or json)

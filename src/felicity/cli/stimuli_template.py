@@ -49,7 +49,7 @@ def template(
       felicity stimuli template neg --wordnet bird --wordnet tool --wordnet tree -n 200 -o neg_wordnet.csv
       felicity stimuli template my_template.toml --rows words.csv
     """
-    from felicity.api.pairs import find_frequency
+    from felicity.data import find_frequency
     from felicity.stimuli import check_items_file, write_items
     from felicity.stimuli.templates import (
         build_from_template,

@@ -161,6 +161,15 @@ CORRELATIONS: Schema = {
     "p": pl.Float64(),
 }
 
+# What word frequency, length or a 5-gram alone would score; `level` is overall, phenomenon or suite.
+BASELINES: Schema = {
+    "baseline": TEXT,
+    "level": TEXT,
+    "name": TEXT,
+    "n": pl.Int64(),
+    "accuracy": pl.Float64(),
+}
+
 AUDIT: Schema = {"check": TEXT, "count": pl.Int64(), "of": pl.Int64(), "meaning": TEXT, "examples": TEXT}
 
 

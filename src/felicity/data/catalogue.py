@@ -285,8 +285,15 @@ def take_frame(frame: Any, columns: Columns | None = None, *, affirmative: str |
 
     Raises BadInput if it is not a frame, is empty, or cannot be used.
     """
-    columns = columns or Columns()
-    return _choose_language(_take_table(tabulate_frame(frame), columns, affirmative), columns.language)
+    return take_table(tabulate_frame(frame), columns or Columns(), affirmative=affirmative)
+
+
+def take_table(table: Table, columns: Columns, *, affirmative: str | None = None) -> Dataset:
+    """Stimuli from the rows of a file or a frame: ratings, n-tuples, blanks or pairs.
+
+    Raises BadInput if they cannot be used.
+    """
+    return _choose_language(_take_table(table, columns, affirmative), columns.language)
 
 
 def tabulate_frame(frame: Any) -> Table:

@@ -1,7 +1,7 @@
 """What a dataset contains, and what is to be fixed in a user's file."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ import polars as pl
 from felicity.core.documents import is_document
 from felicity.core.errors import FelicityError, UnknownName
 from felicity.core.files import refuse_name
-from felicity.data.catalogue import STARTER, STARTER_TITLE, Dataset, read_dataset
+from felicity.data.catalogue import STARTER, STARTER_TITLE, Dataset, read_dataset, take_table
 from felicity.data.cloze_table import NEEDED, is_cloze_table
 from felicity.data.entry import load_entries
 from felicity.data.languages import describe_tags
@@ -31,13 +31,15 @@ QUOTES, UNENDED, SCRIPTS = "curly quotes", "missing full stop", "mixed scripts"
 class CheckedFile:
     """What a file contains, as far as it can be read, and what is to be fixed in it, as rows of PROBLEMS.
 
-    rows: how many rows of the kind `counted`.
+    rows: how many rows of the kind `counted`. dataset: the stimuli of its lines without empty cells, if they
+    can be used.
     """
 
     items: int
     rows: int
     problems: pl.DataFrame
     counted: Literal["stimuli", "ratings"] = "stimuli"
+    dataset: Dataset | None = None
 
 
 def check_file(path: Path, columns: Columns) -> CheckedFile:
@@ -50,9 +52,17 @@ def check_file(path: Path, columns: Columns) -> CheckedFile:
     """
     refuse_name(path)
     if is_document(path):
-        items = read_dataset(str(path), columns).items
-        return _gather(items, check_items(items))
-    table = read_table(path)
+        dataset = read_dataset(str(path), columns)
+        return _gather(dataset.items, check_items(dataset.items), dataset)
+    return check_table(read_table(path), columns)
+
+
+def check_table(table: Table, columns: Columns) -> CheckedFile:
+    """The same of the rows of a file or a frame.
+
+    Raises UnknownName if the table lacks a column that `columns` names.
+    """
+    path = table.path
     named = (*columns.factors, columns.suite, columns.phenomenon)
     for name in named:
         if name is not None and name not in table.columns:
@@ -64,22 +74,36 @@ def check_file(path: Path, columns: Columns) -> CheckedFile:
     rest = name_conditions(rest, columns.factors)
     items = _lay_out(rest, columns)
     problems = pl.concat([empty, _find_empty(rest, _list_needed(rest, columns)), _find_words(rest)])
+    dataset = None
     try:
-        dataset = read_dataset(str(path), columns)
+        dataset = take_table(table, columns)
     except FelicityError as error:
         # An empty cell is the first thing that the reader refuses; it is in the list already.
         if problems.is_empty():
             row = (None, UNUSABLE, "", str(error))
             problems = pl.DataFrame([row], schema=PROBLEMS, orient="row")
+        else:
+            dataset = _take_whole_lines(table, columns, set(problems["line"]))
     else:
         items = dataset.items if is_rated(rest) or is_cloze_table(rest) else items
         bars = [(line, BARS, "", "taken out before scoring") for line in dataset.barred]
         problems = pl.concat([problems, pl.DataFrame(bars, schema=PROBLEMS, orient="row")])
-    return _gather(items, pl.concat([problems, check_items(items)]))
+    return _gather(items, pl.concat([problems, check_items(items)]), dataset)
 
 
-def _gather(items: pl.DataFrame, problems: pl.DataFrame) -> CheckedFile:
+def _take_whole_lines(table: Table, columns: Columns, faulty: set[int]) -> Dataset | None:
+    """The stimuli of the other lines, if they can be used without the faulty ones."""
+    rows = [(row, line) for row, line in zip(table.rows, table.lines, strict=True) if line not in faulty]
+    rest = replace(table, rows=[row for row, _ in rows], lines=[line for _, line in rows])
+    try:
+        return take_table(rest, columns) if rows else None
+    except FelicityError:
+        return None
+
+
+def _gather(items: pl.DataFrame, problems: pl.DataFrame, dataset: Dataset | None) -> CheckedFile:
     return CheckedFile(
+        dataset=dataset,
         items=items["item"].n_unique(),
         rows=len(items),
         problems=problems.sort("line", maintain_order=True, nulls_last=True),

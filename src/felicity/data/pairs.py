@@ -139,7 +139,7 @@ def refuse_empty(table: Table, column: str, cells: list[str | None]) -> None:
         if cell is None:
             raise BadInput(
                 f"{table.path}, line {line}: '{column}' is empty; add a text or remove the line "
-                f"(`felicity data check {table.path}{table.options}` lists all such lines)."
+                f"(`felicity stimuli check {table.path}{table.options}` lists all such lines)."
             )
 
 

@@ -40,7 +40,8 @@ class ReportInput:
     """The tables of one run and its manifest; the schemas are those of `felicity.core.schemas`.
 
     regions: mean surprisal of each region with its interval (suite, condition, region, name, n, mean, low,
-    high). explorer: address of a page that shows every item, if there is one.
+    high). baselines: what needs no model, by suite. explorer: address of a page that shows every item, if
+    there is one.
 
     Raises BadInput if a table lacks a column or nothing was estimated.
     """
@@ -57,6 +58,7 @@ class ReportInput:
     regions: pl.DataFrame | None = None
     correlations: pl.DataFrame | None = None
     fillers: pl.DataFrame | None = None
+    baselines: pl.DataFrame | None = None
     headline: Headline = ACCURACY
     explorer: str = ""
 

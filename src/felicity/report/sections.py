@@ -197,6 +197,7 @@ def build_extras(report: ReportInput, *, heading: str) -> list[Section]:
         _missed(report),
         _regions(report, heading),
         _correlations(report, heading),
+        _baselines(report),
     ]
     return [extra for extra in found if extra is not None]
 
@@ -369,4 +370,41 @@ def _correlations(report: ReportInput, heading: str) -> Section | None:
             for row in whole.iter_rows(named=True)
         ),
         names=3,
+    )
+
+
+def _baselines(report: ReportInput) -> Section | None:
+    """What word frequency, length and a 5-gram alone would score, beside the model."""
+    found = report.baselines
+    if found is None or found.is_empty():
+        return None
+    names = found["baseline"].unique(maintain_order=True).to_list()
+    level = "suite" if found.filter(level="suite")["name"].n_unique() <= MOST_ROWS else "phenomenon"
+    model = report.estimates.filter(measure=report.measures[0])
+    mine = {(row["level"], row["name"]): row["accuracy"] for row in model.iter_rows(named=True)}
+    values = {(row["level"], row["name"], row["baseline"]): row["accuracy"] for row in found.to_dicts()}
+    part = found.filter(pl.col("level").is_in(["overall", level])).unique(
+        ["level", "name"], maintain_order=True
+    )
+    rows = tuple(
+        (
+            spaced(row["name"]),
+            percent(mine.get((row["level"], row["name"]))),
+            *(percent(values.get((row["level"], row["name"], name))) for name in names),
+            count(row["n"]),
+        )
+        for row in part.iter_rows(named=True)
+    )
+    checks = report.audit.filter(pl.col("check").str.starts_with("suites decided by") & (pl.col("count") > 0))
+    return Section(
+        name="baselines",
+        title="Without a model",
+        lede="The share of pairs that the mean frequency of the words, the length in characters (the shorter "
+        "one is preferred) and a 5-gram judge right, beside the model. A suite that one of them decides, "
+        "above 90% or below 10%, shows that as much as grammar.",
+        columns=(level.capitalize(), "Model", *(name.capitalize() for name in names), "n"),
+        rows=rows,
+        notes=tuple(
+            f"{row['check'].capitalize()}: {row['examples']}." for row in checks.iter_rows(named=True)
+        ),
     )

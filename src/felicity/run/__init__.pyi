@@ -5,6 +5,9 @@ from .answers import read_run_judgements as read_run_judgements
 from .audit import audit_texts as audit_texts
 from .audit import refuse_overlong as refuse_overlong
 from .background import MeasureSettings as MeasureSettings
+from .baselines import Baselines as Baselines
+from .baselines import infer_language as infer_language
+from .baselines import measure_baselines as measure_baselines
 from .evaluate import Run as Run
 from .evaluate import check_request as check_request
 from .evaluate import evaluate as evaluate

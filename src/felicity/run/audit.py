@@ -139,7 +139,7 @@ OF_ITEMS = ("duplicate item", "reversed pair", "identical texts")
 def audit_rows(dataset: Dataset, items: pl.DataFrame, *, compares: bool) -> pl.DataFrame:
     """Rows of AUDIT known from the files alone: problems of the stimuli, rows left out, notes on the copy.
 
-    The problems are those of `felicity data check`. compares: whether the audit of the contrasts counts
+    The problems are those of `felicity stimuli check`. compares: whether the audit of the contrasts counts
     identical texts already.
     """
     rows = _audit_writing(items, compares=compares) + _audit_bars(dataset.barred, dataset.rows)

@@ -26,6 +26,7 @@ from felicity.design import build_requests
 from felicity.measures import Unigram, check_measures, needs_priors, read_unigram
 from felicity.run.audit import audit_rows
 from felicity.run.background import MeasureSettings
+from felicity.run.baselines import infer_language, measure_baselines
 from felicity.run.folder import (
     EXTRAS,
     MANIFEST,
@@ -95,7 +96,7 @@ class Run:
     def __getitem__(self, name: str) -> pl.DataFrame:
         """A table by name: items, requests, tokens, scores, judgements, estimates, audit.
 
-        Some rules add tables: predictions, regions, correlations.
+        Some rules add tables: predictions, regions, correlations, baselines.
         """
         if name not in self.tables:
             raise UnknownName("table", name, self.tables)
@@ -183,6 +184,7 @@ def evaluate(
         options={"sample": sample, "unigram": str(unigram) if unigram else None},
     )
     plan = replace(plan, units=units, settings=settings or MeasureSettings())
+    plan = _add_baselines(plan, data)
     # The memory of the work is freed before its results are read back.
     if out is not None:
         carry_out(lm, plan, RunFolder(Path(out)), progress=progress, on_audit=on_audit, overwrite=overwrite)
@@ -190,6 +192,16 @@ def evaluate(
     with tempfile.TemporaryDirectory(prefix="felicity-") as place:
         carry_out(lm, plan, RunFolder(Path(place)), progress=progress, on_audit=on_audit)
         return replace(read_run(place), folder=None)
+
+
+def _add_baselines(plan: Plan, data: Dataset) -> Plan:
+    """The plan with what word frequency, length and a 5-gram would score, if it compares sentences."""
+    if not RULES[data.rule].compares:
+        return plan
+    language = infer_language(plan.requests["text"].to_list(), data.languages)
+    found = measure_baselines(plan.items, plan.requests, plan.contrasts, language=language)
+    audited = [frame for frame in (plan.findings, found.audit()) if frame is not None]
+    return replace(plan, baselines=found.table, findings=pl.concat(audited))
 
 
 def check_request(
@@ -380,6 +392,7 @@ def report_run(run: Run, path: str | Path, *, explorer: Path | None = None) -> P
         regions=None if regions is None else average_region_surprisal(regions),
         correlations=run.tables.get("correlations"),
         fillers=run.tables.get("fillers"),
+        baselines=run.tables.get("baselines"),
         headline=run.headline,
         explorer=_find_explorer(Path(path), explorer),
         **{name: run[name] for name in needed},

@@ -22,6 +22,7 @@ from felicity.core.files import (
 )
 from felicity.core.schemas import (
     AUDIT,
+    BASELINES,
     BOUNDED_TOKENS,
     CLOZE,
     CONTEXTS,
@@ -56,7 +57,7 @@ TABLES: dict[str, Schema] = {
 }
 SHEETS: dict[str, Schema] = {"estimates": ESTIMATES, "audit": AUDIT}
 # Tables that only some rules make.
-EXTRA_SHEETS: dict[str, Schema] = {"correlations": CORRELATIONS}
+EXTRA_SHEETS: dict[str, Schema] = {"correlations": CORRELATIONS, "baselines": BASELINES}
 EXTRAS: dict[str, Schema] = {
     "predictions": JUDGEMENTS,
     "regions": REGIONS,

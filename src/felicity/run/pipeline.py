@@ -68,7 +68,7 @@ class Plan:
         and over which units.
     score: what the number and the sentences are called, where that is not the rule's.
     people: how often people chose the right sentence, by suite, to be shown beside the model's accuracy.
-    settings: what measures are computed with.
+    settings: what measures are computed with. baselines: what needs no model, as rows of BASELINES.
     """
 
     dataset: str
@@ -98,6 +98,7 @@ class Plan:
     units: Units = "suites"
     people: pl.DataFrame | None = None
     settings: MeasureSettings = field(default_factory=MeasureSettings)
+    baselines: pl.DataFrame | None = None
 
     def case(self, measures: tuple[str, ...], noise: Noise, *, boundary: str = PLAIN) -> JudgingInput:
         """The input of the rule."""
@@ -200,6 +201,8 @@ def judge_tokens(folder: RunFolder, manifest: dict[str, Any], plan: Plan, case: 
         verdicts = plan.collect(verdicts, scores)
     if case.priors is not None:
         verdicts = replace(verdicts, tables={**verdicts.tables, "priors": case.priors.table()})
+    if plan.baselines is not None:
+        verdicts = replace(verdicts, tables={**verdicts.tables, "baselines": plan.baselines})
     verdicts = name_languages(verdicts, plan.items)
     write_verdicts(folder, verdicts, units=plan.units, estimated=plan.estimated, people=plan.people)
     folder.finish(manifest)

@@ -69,10 +69,12 @@ def pair_items(items: pl.DataFrame) -> list[Pair]:
     Raises BadInput if an item does not have two sentences.
     """
     pairs: list[Pair] = []
+    # An empty cell is an empty sentence, which a rule reports.
+    filled = items.with_columns(pl.col("context_text", "text").cast(pl.String).fill_null(""))
     whole = (
-        items
+        filled.with_columns(pl.col("sentence").fill_null(""))
         if "sentence" in items.columns
-        else items.with_columns(pl.concat_str("context_text", "text", separator=" ").alias("sentence"))
+        else filled.with_columns(pl.concat_str("context_text", "text", separator=" ").alias("sentence"))
     )
     keys = [name for name in ("suite", "item") if name in whole.columns]
     for key, part in whole.group_by(keys, maintain_order=True):

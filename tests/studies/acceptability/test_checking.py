@@ -1,4 +1,4 @@
-"""`felicity data check` on tables of single ratings."""
+"""`felicity stimuli check` on tables of single ratings."""
 
 import json
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def problems(path: Path, content: str) -> list[tuple[object, ...]]:
 def test_what_can_be_used_has_no_problem(tmp_path: Path, cli: Callable[..., Answer]) -> None:
     table = tmp_path / "rated.csv"
     assert problems(table, HEAD + "".join(ROWS)) == []
-    told = cli("data", "check", table)
+    told = cli("stimuli", "check", table)
     assert (told.code, told.out) == (0, "6 items in 12 ratings, nothing to fix.\n")
 
 
@@ -29,7 +29,7 @@ def test_empty_cells_are_listed_line_by_line(tmp_path: Path, cli: Callable[..., 
     table = tmp_path / "rated.csv"
     rows = [ROWS[0].replace("ada", ""), ROWS[1].replace("Sentence 0.", ""), *ROWS[2:]]
     assert problems(table, HEAD + "".join(rows)) == [(2, "empty cell", "rater"), (3, "empty cell", "text")]
-    told = cli("data", "check", table, "--json")
+    told = cli("stimuli", "check", table, "--json")
     assert told.code == 1
     assert len(json.loads(told.out)["problems"]) == 2
 
@@ -70,7 +70,7 @@ def test_ratings_without_sentences_are_checked_line_by_line(
     table = tmp_path / "ratings.csv"
     rows = [f"{rater},{item},{1 + item}\n" for item in range(4) for rater in ("ada", "bob")]
     assert problems(table, "rater,item,rating\n" + "".join(rows)) == []
-    assert cli("data", "check", table).out == "4 items in 8 ratings, nothing to fix.\n"
+    assert cli("stimuli", "check", table).out == "4 items in 8 ratings, nothing to fix.\n"
     assert problems(table, "rater,item,rating\nada,1,high\n,1,2\nbob,,\n") == [
         (2, "cannot be used", "rating"),
         (3, "empty cell", "rater"),
@@ -88,7 +88,7 @@ def test_empty_labels_are_listed_if_their_column_is_named(tmp_path: Path, cli: C
     table.write_text(
         "set," + HEAD + "".join("a," + row for row in ROWS[:-2]) + "".join("," + r for r in ROWS[-2:])
     )
-    assert cli("data", "check", table).code == 0
-    told = cli("data", "check", table, "--suite", "set", "--json")
+    assert cli("stimuli", "check", table).code == 0
+    told = cli("stimuli", "check", table, "--suite", "set", "--json")
     assert [row["line"] for row in json.loads(told.out)["problems"]] == [12, 13]
-    assert "did you mean 'set'" in cli("data", "check", table, "--suite", "sett").err
+    assert "did you mean 'set'" in cli("stimuli", "check", table, "--suite", "sett").err

@@ -89,7 +89,7 @@ def test_the_commands_work_from_end_to_end(cli: Callable[..., Any], tiny_model: 
     assert answer.code == 0, answer.err
     answer = cli("stimuli", "repair", tmp_path / "sheet.tsv", "--reviewed", "-o", tmp_path / "done.csv")
     assert answer.code == 0, answer.err
-    assert cli("data", "check", tmp_path / "fair.parquet").code == 0
+    assert cli("stimuli", "check", tmp_path / "fair.parquet").code == 0
 
 
 def test_debias_needs_a_model_that_scores(cli: Callable[..., Any], tiny_model: Path, tmp_path: Path) -> None:

@@ -2,20 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 import polars as pl
 
-from felicity.core.errors import BadInput, NotPossible, UnknownName
+from felicity.core.errors import BadInput, UnknownName
 from felicity.core.files import write_frame
 from felicity.core.progress import Progress
+from felicity.data import open_frequency
 from felicity.engines import open_counter
 from felicity.report import render_result
 from felicity.stimuli.pairs import (
     METHODS,
     CountTokens,
-    Frequency,
     Matching,
     PairGenerator,
     Paradigm,
@@ -206,40 +205,6 @@ def open_counters(specs: Sequence[str]) -> dict[str, CountTokens]:
             raise BadInput(f"Two tokenizers are called '{name}'; rename one of the folders.")
         counters[name] = open_counter(spec)
     return counters
-
-
-def open_frequency(language: str = "en") -> Frequency:
-    """Zipf frequencies of the words of a language.
-
-    Raises NotPossible if wordfreq is not installed or does not know the language.
-    """
-    try:
-        from wordfreq import zipf_frequency
-    except ImportError as error:
-        raise NotPossible(
-            "Matching by frequency needs wordfreq; run `pip install 'felicity[stimuli]'`, or match "
-            "length alone (--match length)."
-        ) from error
-
-    @cache
-    def zipf(word: str) -> float:
-        try:
-            return float(zipf_frequency(word, language))
-        except LookupError as error:
-            raise NotPossible(
-                f"wordfreq has no frequencies for the language '{language}'; write its code as `language` in "
-                "layout.toml, or match length alone (--match length)."
-            ) from error
-
-    return zipf
-
-
-def find_frequency(language: str = "en") -> Frequency | None:
-    """Zipf frequencies of the words of a language; None if wordfreq is not installed."""
-    try:
-        return open_frequency(language)
-    except NotPossible:
-        return None
 
 
 def check_pairs_file(path: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
-from felicity.api.pairs.making import open_counters, open_frequency
+from felicity.api.pairs.making import open_counters
 from felicity.core.errors import BadInput
-from felicity.data import Columns, read_dataset
+from felicity.data import Columns, open_frequency, read_dataset
 from felicity.stimuli.lexicon import ENGLISH, read_lexicon
 from felicity.stimuli.pairs import Repairer, Signatures, tabulate_repairs
 

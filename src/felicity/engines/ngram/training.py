@@ -1,8 +1,10 @@
 """Training an n-gram model: from a corpus to an ARPA file."""
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -111,6 +113,37 @@ def _report(
         perplexity=measure_perplexity(model, held) if held else None,
         unknown=int((held.ids == UNKNOWN_ID).sum()) if held else None,
     )
+
+
+class NgramScores(NamedTuple):
+    """The log-probability of each text, in nats.
+
+    unknown: the share of their words that the model lacks. trained_on: how many words it was trained on.
+    """
+
+    lp: np.ndarray
+    unknown: float
+    trained_on: int
+
+
+def score_by_ngram(
+    corpus: Iterable[str], texts: Sequence[str], *, order: int = 5, name: str = "The corpus"
+) -> NgramScores:
+    """Texts scored by an n-gram model of a corpus, one sentence per line, in lower case.
+
+    A word that the corpus lacks has the probability of `<unk>`, whatever it is.
+
+    Raises BadInput if the corpus is too small.
+    """
+    refuse_order(order, "-n")
+    text = read_corpus(corpus, splitting="punctuation", casing="lower", name=name)
+    tables = count_ngrams(text, order, name=name)
+    model = build_model(text.words, tables, estimate(tables), splitting="punctuation", lower=True)
+    held = encode_corpus(texts, text.words, splitting="punctuation", casing="lower")
+    stream, bounds = mark_lines(held)
+    nats = np.where(stream == BEGIN_ID, 0.0, model.score(stream.astype(np.int64), bounds))
+    unknown = float((held.ids == UNKNOWN_ID).mean()) if len(held.ids) else 0.0
+    return NgramScores(np.add.reduceat(nats, bounds[:-1]), unknown, len(text.ids))
 
 
 def compare_perplexity(text: WordCorpus, held: WordCorpus, *, order: int) -> float:

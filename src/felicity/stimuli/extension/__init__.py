@@ -25,5 +25,3 @@ from felicity.stimuli.extension.rules import check_set as check_set
 from felicity.stimuli.extension.rules import count_findings as count_findings
 from felicity.stimuli.extension.rules import skipped_rules as skipped_rules
 from felicity.stimuli.extension.transcript import ModelAnswer as ModelAnswer
-from felicity.stimuli.extension.words import WordList as WordList
-from felicity.stimuli.extension.words import read_wordnet as read_wordnet

@@ -21,11 +21,11 @@ from felicity.core.errors import BadInput, NotPossible
 from felicity.core.files import disk_errors, is_alive, read_text, replacing
 from felicity.core.ids import fingerprint
 from felicity.core.progress import Progress
+from felicity.stimuli.checks import WordList
 from felicity.stimuli.extension.forms import FORMS
 from felicity.stimuli.extension.prompts import Prompt, build_prompt, pair_sentences, split_answer
 from felicity.stimuli.extension.rules import UNPAIRED, RuleInput, Seen, Violation, check_pair, check_sentence
 from felicity.stimuli.extension.transcript import DIGEST, ModelAnswer, Transcript
-from felicity.stimuli.extension.words import WordList
 from felicity.stimuli.items import Pair, build_items, write_items
 from felicity.stimuli.review import PAPER_ROWS, Event, Log, State, replay_log, tabulate_rejections
 

@@ -11,16 +11,14 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from felicity.core.articles import choose_article
 from felicity.core.registry import Registry
+from felicity.stimuli.checks import WordList, find_wrong_articles
 from felicity.stimuli.extension.forms import Form, Parts
-from felicity.stimuli.extension.words import WordList
 from felicity.stimuli.items import Pair, clean
-from felicity.stimuli.templates import is_plural, is_proper, singularize
+from felicity.stimuli.templates import is_proper, singularize
 
 TOKEN = re.compile(r"[\w'-]+")
 WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
-ARTICLE = re.compile(r"\b(an?) ([A-Za-z0-9][\w'-]*)", re.I)
 # A sentence this like the instruction, or a stretch of it, is an echo of it.
 ECHO = 0.75
 ECHO_WORDS = 4
@@ -224,21 +222,6 @@ def _subject(pair: Pair, case: RuleInput) -> str | None:
     if parts is None or parts[0].head == parts[1].head:
         return None
     return f"'{parts[0].head}' in the first sentence, '{parts[1].head}' in the second"
-
-
-def find_wrong_articles(sentence: str) -> list[str]:
-    """Articles that do not fit the word behind them: a before a vowel sound, an before a consonant, either
-    before a plural.
-
-    >>> find_wrong_articles("A engineer is not an utensil"), find_wrong_articles("An X-ray is a use")
-    (['A engineer', 'an utensil'], [])
-    """
-    wrong = []
-    for article, word in ARTICLE.findall(sentence):
-        fits = article.lower() == choose_article(word) and not (word.islower() and is_plural(word))
-        if not fits:
-            wrong.append(f"{article} {word}")
-    return wrong
 
 
 def _article(pair: Pair, _: RuleInput) -> str | None:

@@ -111,7 +111,7 @@ class Log:
             if problem:
                 raise BadInput(
                     f"{self.path}, line {number}: {problem}; restore the file from a copy "
-                    "(`felicity stimuli log verify` checks it)."
+                    "(`felicity stimuli check` checks it)."
                 )
             self._events.append(json.loads(line))
         self._position += len(whole)

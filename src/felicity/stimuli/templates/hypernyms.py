@@ -32,9 +32,13 @@ class Taxonomy:
     above: dict[int, list[int]]
     _closures: dict[int, frozenset[int]] = field(default_factory=dict, repr=False)
 
-    def is_kind_of(self, word: str, category: str) -> bool:
-        """Whether some sense of the word is below some sense of the category, or the same."""
-        aims = set(self._find(category))
+    def is_kind_of(self, word: str, category: str, *, usual: bool = False) -> bool:
+        """Whether some sense of the word is below some sense of the category, or the same.
+
+        usual: only the first sense of the category counts, so that no disease is a kind of state.
+        """
+        senses = self._find(category)
+        aims = set(senses[:1] if usual else senses)
         return any(aims & self._closure(sense) for sense in self._find(word))
 
     def is_first_kind_of(self, word: str, category: str) -> bool:

@@ -11,7 +11,18 @@ import polars as pl
 
 from felicity.core.documents import is_document
 from felicity.core.errors import FelicityError, UnknownName
-from felicity.data import EMPTY, PROBLEMS, UNUSABLE, CheckedFile, Table, check_items, read_dataset, read_table
+from felicity.data import (
+    ALL_LANGUAGES,
+    EMPTY,
+    PROBLEMS,
+    UNUSABLE,
+    CheckedFile,
+    Columns,
+    Table,
+    check_items,
+    read_table,
+    take_table,
+)
 from felicity.studies.acceptability.rated_rows import parse_number
 from felicity.studies.acceptability.ratings import read_ratings
 
@@ -24,29 +35,35 @@ ITEMS = ("item", "sentence", "idx")
 APART = ("condition", "context", "list")
 
 
-def has_single_ratings(path: Path) -> bool:
+def has_single_ratings(source: Path | Table) -> bool:
     """Whether a file is a table of single ratings, or of ratings in settings, not for `felicity run`."""
-    if is_document(path) or not path.is_file():
+    if isinstance(source, Path) and (is_document(source) or not source.is_file()):
         return False
-    columns = read_table(path).columns
+    columns = _read(source).columns
     if {"text", "rating"} <= set(columns):
         return any(name in columns for name in SINGLE)
     return "rating" in columns and all(_first(names, columns) for names in (RATERS, ITEMS))
 
 
-def check_ratings(path: Path, *, labels: Sequence[str] = ()) -> CheckedFile:
+def _read(source: Path | Table) -> Table:
+    return source if isinstance(source, Table) else read_table(source)
+
+
+def check_ratings(source: Path | Table, *, labels: Sequence[str] = ()) -> CheckedFile:
     """Empty cells, ratings that are not numbers, stray spaces, and what a reader of ratings refuses.
 
     labels: further columns in which no cell may be empty.
 
     Raises UnknownName for a label that is not a column.
     """
-    table = read_table(path)
+    table = _read(source)
     for name in labels:
         if name not in table.columns:
-            raise UnknownName("column", name, table.columns, where=str(path))
+            raise UnknownName("column", name, table.columns, where=str(table.path))
     shown = [place for place, row in enumerate(table.rows) if str(row.get("role") or "target") == "target"]
-    targets = Table(path, table.columns, [table.rows[k] for k in shown], [table.lines[k] for k in shown])
+    targets = Table(
+        table.path, table.columns, [table.rows[k] for k in shown], [table.lines[k] for k in shown]
+    )
     found = _check_cells(targets, labels)
     if "text" not in table.columns:
         item = _first(ITEMS, table.columns)
@@ -66,20 +83,20 @@ def check_ratings(path: Path, *, labels: Sequence[str] = ()) -> CheckedFile:
     sentences = len(firsts)
     if found.is_empty():
         try:
-            sentences = len(read_ratings(str(path)).sentences)
+            sentences = len(read_ratings(table).sentences)
         except FelicityError as error:
             found = pl.DataFrame([(None, UNUSABLE, "", str(error))], schema=PROBLEMS, orient="row")
         # Without raters it is a table for `felicity run` too, which has a reader of its own.
         if found.is_empty() and not {"rater", "ratings"} & set(table.columns):
-            found = _check_run(path)
+            found = _check_run(table)
     problems = pl.concat([found, stray]).sort("line", maintain_order=True, nulls_last=True)
     return CheckedFile(items=sentences, rows=len(table.rows), problems=problems, counted="ratings")
 
 
-def _check_run(path: Path) -> pl.DataFrame:
+def _check_run(table: Table) -> pl.DataFrame:
     """What `felicity run` refuses."""
     try:
-        read_dataset(str(path))
+        take_table(table, Columns(language=ALL_LANGUAGES))
     except FelicityError as error:
         return pl.DataFrame([(None, UNUSABLE, "", str(error))], schema=PROBLEMS, orient="row")
     return pl.DataFrame(schema=PROBLEMS)

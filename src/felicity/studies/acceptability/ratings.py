@@ -16,7 +16,7 @@ from felicity.core.errors import BadInput, NotPossible
 from felicity.core.ids import fingerprint
 from felicity.core.schemas import SIMULATED_NOTE, is_simulated
 from felicity.core.settings import Data
-from felicity.data import is_table, read_dataset, read_table, sample_items, tabulate_frame
+from felicity.data import Table, is_table, read_dataset, read_table, sample_items, tabulate_frame
 from felicity.run import StudyFolder
 from felicity.stats import clean_ratings
 from felicity.studies.acceptability.rated_rows import (
@@ -175,8 +175,8 @@ def read_ratings(
     ratings that cannot be cleaned.
     """
     if not isinstance(source, str | Path):
-        table = tabulate_frame(source)
-        return _collect(str(table.path), read_rows(table), clean=clean, scale=scale)
+        table = source if isinstance(source, Table) else tabulate_frame(source)
+        return _collect(table.path.name.split(".")[0], read_rows(table), clean=clean, scale=scale)
     source, path = str(source), Path(source)
     if path.is_dir():
         exported = next((path / name for name in EXPORTED if (path / name).exists()), None)

@@ -10,7 +10,7 @@ from typing import Any
 from felicity.core.files import replacing
 from felicity.core.progress import Progress
 from felicity.run import command_line, installed, now
-from felicity.stimuli.extension import read_wordnet
+from felicity.stimuli.checks import read_wordnet
 from felicity.stimuli.round_trip import (
     Route,
     Translator,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -21,7 +22,10 @@ from felicity.data import (
 )
 from felicity.run import list_target_conditions
 from felicity.stimuli import Pair
-from felicity.studies.cloze.settings import ClozeSettings
+
+if TYPE_CHECKING:
+    # The settings register every study, this one too, and so cannot be read first.
+    from felicity.studies.cloze.settings import ClozeSettings
 
 # The published extensions of Ettinger's sets, and the model that wrote two of them.
 EXTENDS = {
@@ -165,7 +169,7 @@ def find_extensions(names: Sequence[str], given: Sequence[str] = ()) -> list[tup
     return list(dict.fromkeys(found))
 
 
-def read_cloze_sets(settings: ClozeSettings) -> dict[str, ClozeSet]:
+def read_cloze_sets(settings: "ClozeSettings") -> dict[str, ClozeSet]:
     """Datasets by their labels, under the conditions of `read_cloze_set`.
 
     Raises BadInput if two have the same label, if no file has the condition `affirmative`, or if a small set

@@ -24,7 +24,8 @@ DETACHMENTS = (
 )  # fmt: skip
 DOUBLED = re.compile(r"([bdgklmnprt])\1(ed|ing|er|est)$")
 OFFENSIVE = re.compile(
-    r"ethnic slur|offensive (?:term|name|word|terms|names)|\(offensive\)|obscene|disparag(?:ing|ement)"
+    r"ethnic slur|insulting terms|offensive (?:term|name|word|terms|names)|\(offensive\)|obscene|"
+    r"disparag(?:ing|ement)"
 )
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SHORTEST = 3
@@ -32,11 +33,16 @@ SHORTEST = 3
 
 @dataclass(frozen=True)
 class WordList:
-    """Words and collocations, and the offensive ones among them with WordNet's gloss."""
+    """Words and collocations, the offensive ones among them with WordNet's gloss, and the verbs.
+
+    only_verbs: verbs that are no nouns, adjectives or adverbs as well.
+    """
 
     words: frozenset[str]
     collocations: frozenset[str]
     offensive: dict[str, str]
+    verbs: frozenset[str]
+    only_verbs: frozenset[str]
 
     def knows(self, word: str) -> bool:
         """Whether the word, or what it is an inflected form of, is on the list."""
@@ -56,7 +62,7 @@ class WordList:
             if "_".join(parts) in self.collocations or "-".join(parts) in self.words:
                 return " ".join(parts)
         # The first letter is the one that is seldom wrong.
-        near = [edit for edit in _edits(lower) if edit in self.words and edit[0] == lower[0]]
+        near = [edit for edit in list_edits(lower) if edit in self.words and edit[0] == lower[0]]
         return near[0] if near and len(lower) > SHORTEST else ""
 
 
@@ -69,7 +75,7 @@ def _bases(word: str) -> Iterator[str]:
         yield word[: doubled.start() + 1]
 
 
-def _edits(word: str) -> Iterator[str]:
+def list_edits(word: str) -> Iterator[str]:
     """Every word that is one letter away: one more, one less, two exchanged, another one."""
     splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     yield from (before + letter + after for before, after in splits for letter in LETTERS)
@@ -85,16 +91,28 @@ def read_wordnet(folder: Path | None = None) -> WordList | None:
         place = find_wordnet(folder)
     except NotPossible:
         return None
-    own = (files("felicity.stimuli.extension") / "function_words.txt").read_text(encoding="utf-8").split()
-    words, collocations = set(own), set[str]()
+    words, parts = set(read_function_words()), dict[str, set[str]]()
     for part in PARTS:
-        for line in (place / f"index.{part}").read_text(encoding="utf-8").splitlines():
-            if not line.startswith(" "):
-                word = line.partition(" ")[0]
-                (collocations if "_" in word else words).add(word)
+        lines = (place / f"index.{part}").read_text(encoding="utf-8").splitlines()
+        parts[part] = {line.partition(" ")[0] for line in lines if not line.startswith(" ")}
         for line in (place / f"{part}.exc").read_text(encoding="utf-8").splitlines():
             words |= {word for word in line.split() if "_" not in word}
-    return WordList(frozenset(words), frozenset(collocations), _read_offensive(place))
+    listed = set().union(*parts.values())
+    others = parts["noun"] | parts["adj"] | parts["adv"] | read_function_words()
+    return WordList(
+        words=frozenset(words | {word for word in listed if "_" not in word}),
+        collocations=frozenset(word for word in listed if "_" in word),
+        offensive=_read_offensive(place),
+        verbs=frozenset(parts["verb"]),
+        only_verbs=frozenset(parts["verb"] - others),
+    )
+
+
+@cache
+def read_function_words() -> frozenset[str]:
+    """English function words, which WordNet leaves out."""
+    text = (files("felicity.stimuli.checks") / "function_words.txt").read_text(encoding="utf-8")
+    return frozenset(text.split())
 
 
 def _read_offensive(place: Path) -> dict[str, str]:
