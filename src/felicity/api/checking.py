@@ -326,11 +326,12 @@ def _check_cloze(pairs: list[Pair], options: _Options) -> tuple[list[Finding], l
         faults = (
             [fault for text in pair.sentences for fault in find_faults(text, knowledge)] if knowledge else []
         )
-        found += [Finding(pair.item, fault.rule, fault.reason) for fault in faults if fault.rule in OF_CLOZE]
+        told = [Finding(pair.item, fault.rule, fault.reason) for fault in faults if fault.rule in OF_CLOZE]
+        found += dict.fromkeys(told)
     skipped = skipped_rules(RuleInput(form=form, seen=Seen(), words=words))
     if skipped and knowledge:
         notes.append(f"Not checked, because WordNet is not installed: {', '.join(skipped)}.")
-    return list(dict.fromkeys(found)), notes
+    return found, notes
 
 
 def _check_texts(
