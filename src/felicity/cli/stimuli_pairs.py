@@ -95,7 +95,7 @@ def pairs(
             out=output,
             progress=bar,
         )
-    unparsed = _parse(made.pairs) if parse else None
+    unparsed = _parse(made.pairs, language) if parse else None
     if json:
         print_json(_as_json(made, unparsed))
     elif output:
@@ -106,10 +106,11 @@ def pairs(
             _print_unparsed(unparsed, len(made.pairs), None)
 
 
-def _parse(made: "pl.DataFrame") -> "pl.DataFrame":
-    from felicity.stimuli.pairs import parse_sentences
+def _parse(made: "pl.DataFrame", language: str) -> "pl.DataFrame":
+    from felicity.stimuli.pairs import parse_sentences, read_language
 
-    return made.filter([not parsed for parsed in parse_sentences(made["good"].to_list())])
+    code = read_language(language).lexicon.language
+    return made.filter([not parsed for parsed in parse_sentences(made["good"].to_list(), code)])
 
 
 def _as_json(made: "PairSet", unparsed: "pl.DataFrame | None") -> dict[str, Any]:

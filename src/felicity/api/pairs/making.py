@@ -24,23 +24,6 @@ from felicity.stimuli.pairs import (
 )
 
 ALL = "all"
-CLOSED_CLASSES = {"Det", "Aux", "Pron", "Adv", "Quant"}
-SMALL_WORDS = {
-    "who",
-    "what",
-    "which",
-    "whose",
-    "that",
-    "there",
-    "not",
-    "only",
-    "even",
-    "to",
-    "of",
-    "by",
-    "and",
-    "an",
-}
 MATCHES = ("length", "frequency", "none")
 ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl")
 
@@ -179,14 +162,8 @@ def make_pairs(
 
 def describe_pairs(pairs: pl.DataFrame, language: str = "english") -> pl.DataFrame:
     """The quality of a set by suite; the function words are those of the lexicon."""
-    words = read_language(language).lexicon
-    closed = {
-        word
-        for category in CLOSED_CLASSES & set(words.readings)
-        for reading in words.readings[category]
-        for word in reading.text.split()
-    }
-    return describe_suites(pairs, function_words=closed | SMALL_WORDS)
+    words = read_language(language).lexicon.function_words
+    return describe_suites(pairs, function_words=words)
 
 
 def list_paradigms(language: str = "english") -> list[Paradigm]:

@@ -2,6 +2,7 @@
 
 from felicity.stimuli.grammar.features import Atoms, Bindings, Features, Other, Term, Var
 from felicity.stimuli.grammar.notation import (
+    Drawing,
     Node,
     Notation,
     SourceLine,
@@ -9,13 +10,15 @@ from felicity.stimuli.grammar.notation import (
     read_structure,
     with_words,
 )
-from felicity.stimuli.grammar.realization import Realization
+from felicity.stimuli.grammar.realization import Alternation, Realization
 from felicity.stimuli.grammar.rules import Avoided, Grammar, Leaf, PhraseRule, find_line, read_grammar
 
 __all__ = [
+    "Alternation",
     "Atoms",
     "Avoided",
     "Bindings",
+    "Drawing",
     "Features",
     "Grammar",
     "Leaf",

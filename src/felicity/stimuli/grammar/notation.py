@@ -46,6 +46,26 @@ class Node:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """How the words of a language are drawn.
+
+    open: categories whose words occur once in a sentence, and are matched in frequency. order: what is drawn
+    before what, since a verb chooses its nouns and a noun its determiner; categories in one list are equal.
+    changed: categories that come before all others where their form distinguishes the sentences. even:
+    features whose values are drawn before any word, so that each is equally frequent.
+    """
+
+    open: frozenset[str] = frozenset()
+    order: tuple[frozenset[str], ...] = ()
+    changed: frozenset[str] = frozenset()
+    even: tuple[str, ...] = ()
+
+    def rank(self, category: str) -> int:
+        """The place of a category in the order; those that are not in it come last."""
+        return next((place for place, one in enumerate(self.order) if category in one), len(self.order))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Notation:
     """What structures are written with: categories and their features, values, groups of values, words."""
 
@@ -54,6 +74,7 @@ class Notation:
     groups: Mapping[str, Atoms]
     words: frozenset[str] = frozenset()
     realization: Realization = field(default_factory=Realization)
+    drawing: Drawing = field(default_factory=Drawing)
 
 
 def with_words(vocabulary: Notation, words: Iterable[str]) -> Notation:

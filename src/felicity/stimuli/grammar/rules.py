@@ -12,7 +12,7 @@ import random
 import re
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from felicity.core.errors import BadInput
@@ -127,12 +127,10 @@ def read_grammar(lexical: Notation, folder: Path) -> Grammar:
         raise BadInput(f"{path}: {error}.") from error
     avoid = tuple(_read_avoided(table, path) for table in tables.pop(AVOID, []))
     heads = {category: _head_features(rules) for category, rules in tables.items()}
-    vocabulary = Notation(
+    vocabulary = replace(
+        lexical,
         categories={**lexical.categories, **heads},
         domains=_with_rule_features(lexical, tables, heads),
-        groups=lexical.groups,
-        words=lexical.words,
-        realization=lexical.realization,
     )
     rules = {
         category: tuple(

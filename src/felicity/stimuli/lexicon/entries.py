@@ -6,6 +6,7 @@ cell holds one value or several joined by `|`; an empty cell of a feature is the
 """
 
 import csv
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from typing import Any
 
 from felicity.core.errors import BadInput, UnknownName
 from felicity.core.files import read_text
-from felicity.stimuli.grammar import Atoms, Notation, Realization
+from felicity.stimuli.grammar import Alternation, Atoms, Drawing, Notation, Realization
 
 LANGUAGES = Path(__file__).parents[1] / "languages"
 ENGLISH = LANGUAGES / "english"
@@ -68,6 +69,15 @@ class Lexicon:
         forms = self._paradigms[reading.category, reading.lexeme]
         return next((form for form in forms if form.admits(wanted)), None)
 
+    @property
+    def function_words(self) -> frozenset[str]:
+        """All words that structures may use but those of the open classes."""
+        drawing, realization = self.vocabulary.drawing, self.vocabulary.realization
+        content = {
+            one.text for category in drawing.open & set(self.readings) for one in self.readings[category]
+        }
+        return self.vocabulary.words - content | {one.form for one in realization.alternations}
+
     def count(self, category: str) -> int:
         """How many words a category has."""
         return len({reading.lexeme for reading in self.readings[category]})
@@ -87,17 +97,46 @@ def read_lexicon(folder: Path = ENGLISH) -> Lexicon:
     shared = layout.pop("shared", [])
     small = layout.pop("words", [])
     language = str(layout.pop("language", ""))
-    joining = layout.pop("realization", {})
-    realization = Realization(
-        clitics=tuple(joining.get("clitics", ())),
-        contractions=dict(joining.get("contractions", {})),
-        indefinite=str(joining.get("indefinite", "")),
-    )
+    realization = _read_realization(layout.pop("realization", {}), folder / LAYOUT)
+    drawing = _read_drawing(layout.pop("drawing", {}), layout, folder / LAYOUT)
     readings = {
         category: tuple(_read_category(folder, category, table, groups)) for category, table in layout.items()
     }
     vocabulary = _describe(readings, shared, groups, small)
-    return Lexicon(readings, replace(vocabulary, realization=realization), language)
+    return Lexicon(readings, replace(vocabulary, realization=realization, drawing=drawing), language)
+
+
+def _read_realization(table: Mapping[str, Any], path: Path) -> Realization:
+    alternations = []
+    for one in table.get("alternations", ()):
+        try:
+            pattern = re.compile(one["before"], re.IGNORECASE)
+            alternations.append(Alternation(one["word"], one["form"], pattern))
+        except KeyError as error:
+            raise BadInput(
+                f"{path}: an alternation needs word, form and before; {error} is missing."
+            ) from error
+        except re.error as error:
+            raise BadInput(f"{path}: the pattern '{one['before']}' cannot be read: {error}.") from error
+    return Realization(
+        clitics=tuple(table.get("clitics", ())),
+        contractions=dict(table.get("contractions", {})),
+        alternations=tuple(alternations),
+    )
+
+
+def _read_drawing(table: Mapping[str, Any], categories: Mapping[str, Any], path: Path) -> Drawing:
+    order = tuple(frozenset(names) for names in table.get("order", ()))
+    drawing = Drawing(
+        open=frozenset(table.get("open", ())),
+        order=order,
+        changed=frozenset(table.get("changed", ())),
+        even=tuple(table.get("even", ())),
+    )
+    for name in sorted(drawing.open.union(drawing.changed, *order)):
+        if name not in categories:
+            raise UnknownName("category", name, categories, where=str(path))
+    return drawing
 
 
 def _read_category(

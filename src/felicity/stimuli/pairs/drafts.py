@@ -4,13 +4,9 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from felicity.stimuli.grammar import Bindings, Features, Grammar, Leaf, Node
+from felicity.stimuli.grammar import Bindings, Drawing, Features, Grammar, Leaf, Node
 from felicity.stimuli.pairs.paradigm import Frame
 
-# Drawn before any word, so that each value is equally frequent whatever the lexicon holds.
-DRAWN_FIRST = ("num",)
-# Auxiliaries choose the form of the verb, verbs choose their nouns, nouns choose what goes with them.
-ORDER = {"Aux": 0, "V": 1, "N": 2, "Name": 2, "Adj": 3, "Det": 4}
 BAD_ONLY = "~"
 
 
@@ -58,7 +54,7 @@ class Draft:
 def draft_pair(frame: Frame, grammar: Grammar, rng: random.Random) -> Draft | None:
     """Expand both structures; None when the rules that were drawn do not unify."""
     bindings = Bindings()
-    if not _draw_first((node.features for node in frame.good), bindings, grammar, rng):
+    if not draw_even((node.features for node in frame.good), bindings, grammar, rng):
         return None
     parts: dict[str, list[Leaf]] = {}
     good: list[Leaf] = []
@@ -75,8 +71,8 @@ def draft_pair(frame: Frame, grammar: Grammar, rng: random.Random) -> Draft | No
         if found is None:
             return None
         bad += [(leaf, node.features if node.repeats else {}) for leaf in found]
-    slots = _collect(good, bad)
-    if not _draw_first((slot.features for slot in slots), bindings, grammar, rng):
+    slots = collect_slots(good, bad, grammar.vocabulary.drawing)
+    if not draw_even((slot.features for slot in slots), bindings, grammar, rng):
         return None
     return Draft(good, bad, slots, bindings)
 
@@ -88,7 +84,8 @@ def _expand_bad(
     return grammar.expand(node, name, bindings, rng)
 
 
-def _collect(good: list[Leaf], bad: list[tuple[Leaf, Features]]) -> list[WordSlot]:
+def collect_slots(good: list[Leaf], bad: list[tuple[Leaf, Features]], drawing: Drawing) -> list[WordSlot]:
+    """The places for words of both sentences, in the order of drawing."""
     slots: dict[str, WordSlot] = {}
     for place, leaf in enumerate(good):
         if leaf.category:
@@ -99,20 +96,21 @@ def _collect(good: list[Leaf], bad: list[tuple[Leaf, Features]]) -> list[WordSlo
         if leaf.category:
             slot = slots.setdefault(leaf.slot, WordSlot(leaf.slot, leaf.category, leaf.features))
             slot.bad.append(Use(place == 0, changes))
-    return sorted(slots.values(), key=_when)
+    return sorted(slots.values(), key=lambda slot: _when(slot, drawing))
 
 
-def _when(slot: WordSlot) -> tuple[bool, int]:
+def _when(slot: WordSlot, drawing: Drawing) -> tuple[bool, int]:
     """What stands in the bad sentence alone comes last; a noun that changes its own form, first of all."""
-    changes = slot.category == "N" and any(use.changes for use in slot.bad)
-    return (not slot.good, -1 if changes else ORDER.get(slot.category, 5))
+    changes = slot.category in drawing.changed and any(use.changes for use in slot.bad)
+    return (not slot.good, -1 if changes else drawing.rank(slot.category))
 
 
-def _draw_first(
+def draw_even(
     structures: Iterable[Features], bindings: Bindings, grammar: Grammar, rng: random.Random
 ) -> bool:
+    """Draw values that are to be equally frequent whatever the lexicon holds; False on a contradiction."""
     for features in structures:
-        for name in DRAWN_FIRST:
+        for name in grammar.vocabulary.drawing.even:
             if name in features:
                 domain = grammar.vocabulary.domains[name]
                 left = sorted(bindings.resolve(features[name], domain))

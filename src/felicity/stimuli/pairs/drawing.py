@@ -7,7 +7,7 @@ count per tokenizer. The last such slot is drawn from the bucket that makes the 
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from felicity.stimuli.grammar import Atoms, Bindings, Features, Grammar
@@ -16,7 +16,6 @@ from felicity.stimuli.pairs.drafts import BAD_ONLY, Draft, WordSlot
 from felicity.stimuli.pairs.signatures import Signature, Signatures, add, subtract
 
 Frequency = Callable[[str], float]
-OPEN_CLASSES = ("N", "V", "Adj", "Name", "Adv")
 ROUNDS = 30
 BALANCE = 3
 STEM = 4
@@ -141,15 +140,16 @@ class Drawer:
             readings = buckets.get(need, []) if need is not None else [r for b in buckets.values() for r in b]
             if matched and self.frequency:
                 readings = self._of_like_frequency(slot, readings, chosen)
-        taken = {(one.category, one.text) for one in chosen.values() if one.category in OPEN_CLASSES}
-        taken |= {(one.category, one.lexeme) for one in chosen.values() if one.category in OPEN_CLASSES}
+        content = [one for one in chosen.values() if one.category in self._open]
+        taken = {(one.category, one.text) for one in content}
+        taken |= {(one.category, one.lexeme) for one in content}
         readings = [
             r for r in readings if (r.category, r.lexeme) not in taken and (r.category, r.text) not in taken
         ]
         if not readings:
             return Failure(slot.name, slot.category, constraint, length=need is not None and not none_fits)
         few = [rng.choice(readings) for _ in range(BALANCE)]
-        reading = min(few, key=lambda one: (_echoes(one, chosen), self.used[one.category, one.lexeme]))
+        reading = min(few, key=lambda one: (self._echoes(one, content), self.used[one.category, one.lexeme]))
         self._take(slot, reading, bindings, chosen)
         return None
 
@@ -229,7 +229,7 @@ class Drawer:
             ),
             None,
         )
-        if partner is None or slot.category not in OPEN_CLASSES:
+        if partner is None or slot.category not in self._open:
             return readings
         aim = self.frequency(partner.text)
         return [reading for reading in readings if abs(self.frequency(reading.text) - aim) <= self.band]
@@ -246,10 +246,11 @@ class Drawer:
         """Remember which words were used."""
         self.used.update((reading.category, reading.lexeme) for reading in drawn.chosen.values())
 
+    @property
+    def _open(self) -> frozenset[str]:
+        return self.grammar.vocabulary.drawing.open
 
-def _echoes(reading: WordForm, chosen: Mapping[str, WordForm]) -> bool:
-    """Whether a word begins as one that the pair has already (analyze an analysis, a patient patient)."""
-    stem = reading.text[:STEM].lower()
-    return reading.category in OPEN_CLASSES and any(
-        one.category in OPEN_CLASSES and one.text[:STEM].lower() == stem for one in chosen.values()
-    )
+    def _echoes(self, reading: WordForm, content: Sequence[WordForm]) -> bool:
+        """Whether a word begins as one that the pair has already (analyze an analysis, a patient patient)."""
+        stem = reading.text[:STEM].lower()
+        return reading.category in self._open and any(one.text[:STEM].lower() == stem for one in content)

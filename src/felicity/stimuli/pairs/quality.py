@@ -11,11 +11,11 @@ import polars as pl
 from felicity.core.errors import NotPossible
 
 PARSER = "link-parser"
-PARSER_OPTIONS = ("en", "-graphics=0", "-verbosity=1", "-null=0", "-echo=1", "-timeout=10", "-limit=100")
+PARSER_OPTIONS = ("-graphics=0", "-verbosity=1", "-null=0", "-echo=1", "-timeout=10", "-limit=100")
 FOUND = re.compile(r"Found \d+ linkages? \((\d+) ")
 PARSED_AT_ONCE = 500
 FIXED_SHARE = 0.3
-WORD = re.compile(r"[A-Za-z']+")
+WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|')*")
 
 
 def describe_suites(pairs: pl.DataFrame, *, function_words: Collection[str] = ()) -> pl.DataFrame:
@@ -48,8 +48,8 @@ def describe_suites(pairs: pl.DataFrame, *, function_words: Collection[str] = ()
     return pl.DataFrame(rows)
 
 
-def parse_sentences(texts: Sequence[str]) -> list[bool]:
-    """Whether link-grammar finds a complete linkage for each sentence.
+def parse_sentences(texts: Sequence[str], language: str = "en") -> list[bool]:
+    """Whether link-grammar finds a complete linkage for each sentence; language: which of its dictionaries.
 
     Raises NotPossible if the parser is not installed, or does not answer as it should.
     """
@@ -60,7 +60,7 @@ def parse_sentences(texts: Sequence[str]) -> list[bool]:
     for begin in range(0, len(texts), PARSED_AT_ONCE):
         part = list(texts[begin : begin + PARSED_AT_ONCE])
         answer = subprocess.run(
-            [program, *PARSER_OPTIONS],
+            [program, language, *PARSER_OPTIONS],
             input="\n".join(part) + "\n",
             capture_output=True,
             text=True,
