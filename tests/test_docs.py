@@ -42,6 +42,7 @@ TINY: dict[str, dict[str, str | None]] = {
     "causality": {"--sample": "1", "-m": "wide"},
     "cloze": {"-m": "wide"},
     "stimuli pairs": {"-n": "2", "--tokenizer": None},
+    "stimuli design": {"-n": "4"},
     "stimuli extend": {"-m": "wide", "-n": "1", "--most-requests": "2", "--tokens": "10"},
     "train lstm": {"--epochs": "1", "--hidden": "8", "--embedding": "8", "--min-count": "1"},
     "train tdlm": {"--epochs": "1", "--hidden": "8", "--embedding": "8", "--min-count": "1"},
@@ -194,6 +195,11 @@ def desk(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     assert paradigm is not None
     (tmp_path / "my_paradigm.toml").write_text(paradigm[1])
+    design = re.search(
+        r"```toml\n(phenomenon.*?)```", (DOCS / "how-to" / "designs.md").read_text(), re.DOTALL
+    )
+    assert design is not None
+    (tmp_path / "my_design.toml").write_text(design[1])
     (tmp_path / "corpus.txt").write_text("\n".join(agreeing_lines(1, 60)) + "\n")
     write_documents(tmp_path / "documents.txt", topical_documents(1, 30))
     return tmp_path

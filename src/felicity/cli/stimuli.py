@@ -3,6 +3,7 @@
 import typer
 
 from felicity.cli.stimuli_check import check
+from felicity.cli.stimuli_design import design
 from felicity.cli.stimuli_extend import extend
 from felicity.cli.stimuli_pairs import pairs
 from felicity.cli.stimuli_repair import repair
@@ -11,5 +12,5 @@ from felicity.cli.stimuli_round_trip import round_trip
 from felicity.cli.stimuli_template import template
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Make stimuli, review them, check them.")
-for command in (pairs, repair, template, extend, round_trip, review, check):
+for command in (pairs, design, repair, template, extend, round_trip, review, check):
     app.command()(command)

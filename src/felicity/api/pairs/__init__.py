@@ -1,5 +1,6 @@
-"""Minimal pairs of equal token length: make a set, or repair your own."""
+"""Stimuli from a grammar: minimal pairs of equal token length, made or repaired, and factorial designs."""
 
+from felicity.api.pairs.designs import check_designs_path, list_designs, make_designs, write_designs
 from felicity.api.pairs.making import (
     ALL,
     MATCHES,
@@ -22,12 +23,16 @@ __all__ = [
     "PairsPlan",
     "RepairedSet",
     "accept_repairs",
+    "check_designs_path",
     "check_pairs_file",
     "describe_pairs",
+    "list_designs",
     "list_paradigms",
+    "make_designs",
     "make_pairs",
     "open_counters",
     "pairs",
     "repair_pairs",
+    "write_designs",
     "write_pairs",
 ]

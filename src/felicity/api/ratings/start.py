@@ -11,6 +11,7 @@ import polars as pl
 
 from felicity.core.errors import BadInput, FelicityError, UnknownName
 from felicity.core.files import data_folder, disk_errors, find_ending, replacing
+from felicity.core.regions import BAR, split_bars
 from felicity.data import is_table, read_dataset, read_table, sample_items
 from felicity.humans import STUDY_FILE, Origin, RatingStudy, read_rating_study
 from felicity.run import is_study, read_record, read_run
@@ -159,6 +160,8 @@ def _own_table(path: Path) -> list[dict[str, str]] | None:
         {name: "" if cell is None else str(cell) for name, cell in row.items()} | {LINE: str(line)}
         for row, line in numbered
     ]
+    for row in rows:
+        row["text"] = split_bars(row["text"])[0] if BAR in row["text"] else row["text"]
     # The reader of stimuli passes over empty rows.
     return [row for row in rows if any(cell.strip() for name, cell in row.items() if name != LINE)]
 

@@ -10,10 +10,11 @@ from felicity.stimuli.grammar.notation import (
     read_structure,
     with_words,
 )
-from felicity.stimuli.grammar.realization import Alternation, Realization
+from felicity.stimuli.grammar.realization import MARKS, Alternation, Realization
 from felicity.stimuli.grammar.rules import Avoided, Grammar, Leaf, PhraseRule, find_line, read_grammar
 
 __all__ = [
+    "MARKS",
     "Alternation",
     "Atoms",
     "Avoided",

@@ -41,11 +41,11 @@ class Realization:
         return self.join_regions([words])[0]
 
     def join_regions(self, regions: Sequence[Sequence[str]]) -> list[list[str]]:
-        """The same for a sentence in regions; a mark that opens a region stays in it.
+        """The same for a sentence in regions.
 
         >>> an = Alternation("a", "an", re.compile("[aeiou]"))
-        >>> Realization(alternations=(an,)).join_regions([["she", "saw", "a"], ["owl"], ["."]])
-        [['She', 'saw', 'an'], ['owl'], ['.']]
+        >>> Realization(alternations=(an,)).join_regions([["she", "saw", "a"], ["owl", "."]])
+        [['She', 'saw', 'an'], ['owl.']]
         """
         words = [word for region in regions for word in region]
         joined: list[list[str]] = []
@@ -58,7 +58,7 @@ class Realization:
                 contracted = self.contractions.get(f"{last[-1]} {word}") if last else None
                 if last and contracted:
                     last[-1] = contracted
-                elif last and (word in self.clitics or (word in MARKS and here)):
+                elif last and (word in self.clitics or word in MARKS):
                     last[-1] += word
                 else:
                     here.append(self._choose(word, words[place + 1 : place + 2]))

@@ -1,6 +1,7 @@
 """Minimal pairs of equal token length, drawn from a grammar, a lexicon and paradigm files."""
 
-from felicity.stimuli.pairs.drawing import Frequency
+from felicity.stimuli.pairs.drafts import Draft, collect_slots, draw_even
+from felicity.stimuli.pairs.drawing import Drawer, DrawnPair, Failure, Frequency
 from felicity.stimuli.pairs.generation import METHODS, Made, Matching, PairGenerator
 from felicity.stimuli.pairs.language import Language, list_languages, read_language
 from felicity.stimuli.pairs.paradigm import Frame, Paradigm, read_builtin, read_paradigms
@@ -11,6 +12,10 @@ from felicity.stimuli.pairs.signatures import CountTokens, Signatures
 __all__ = [
     "METHODS",
     "CountTokens",
+    "Draft",
+    "Drawer",
+    "DrawnPair",
+    "Failure",
     "Frame",
     "Frequency",
     "Language",
@@ -21,7 +26,9 @@ __all__ = [
     "Repair",
     "Repairer",
     "Signatures",
+    "collect_slots",
     "describe_suites",
+    "draw_even",
     "list_languages",
     "parse_sentences",
     "read_builtin",

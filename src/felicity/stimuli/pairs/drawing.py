@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from felicity.stimuli.grammar import Atoms, Bindings, Features, Grammar
+from felicity.stimuli.grammar import Atoms, Bindings, Features, Grammar, Leaf
 from felicity.stimuli.lexicon import Lexicon, WordForm
 from felicity.stimuli.pairs.drafts import BAD_ONLY, Draft, WordSlot
 from felicity.stimuli.pairs.signatures import Signature, Signatures, add, subtract
@@ -42,12 +42,13 @@ class Failure:
 
 @dataclass
 class DrawnPair:
-    """A pair with its words: the sentences as words between spaces, and the words by slot."""
+    """A pair with its words: the sentences as words between spaces, the words by slot, and the variables."""
 
     good: list[str]
     bad: list[str]
     chosen: dict[str, WordForm]
     draft: Draft
+    bindings: Bindings
 
 
 @dataclass
@@ -240,7 +241,11 @@ class Drawer:
             leaf.word or self._form(chosen[leaf.slot], changes, bindings).text for leaf, changes in draft.bad
         ]
         realization = self.grammar.vocabulary.realization
-        return DrawnPair(realization.join(good), realization.join(bad), chosen, draft)
+        return DrawnPair(realization.join(good), realization.join(bad), chosen, draft, bindings)
+
+    def write(self, leaf: Leaf, changes: Features, drawn: DrawnPair) -> str:
+        """The word of a leaf as it was drawn, with the features that change."""
+        return leaf.word or self._form(drawn.chosen[leaf.slot], changes, drawn.bindings).text
 
     def count_use(self, drawn: DrawnPair) -> None:
         """Remember which words were used."""
