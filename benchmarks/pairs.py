@@ -1,4 +1,4 @@
-"""Making the 67 paradigms of BLiMP with equal token lengths, beside the redraw loop of Ueda et al. (2024).
+"""Making all English paradigms with equal token lengths, beside the redraw loop of Ueda et al. (2024).
 
     python benchmarks/pairs.py               # 1,000 pairs per paradigm
     python benchmarks/pairs.py 100           # fewer
@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 import report
-from felicity.api.pairs import PairsPlan, make_pairs, open_counters
+from felicity.api.pairs import PairsPlan, list_paradigms, make_pairs, open_counters
 
 METHODS = {"signatures": "signatures", "redraw": "redraw loop"}
 
@@ -28,7 +28,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         counters = open_counters([*copy_tokenizers(Path(folder)), "smollm2"])
         lines = [
-            f"{n:,} pairs for each of 67 paradigms, equally long under {', '.join(counters)} together; "
+            f"{n:,} pairs for each of {len(list_paradigms())} paradigms, equally long under {', '.join(counters)} together; "
             "signatures match word frequency as well.",
             "",
             "| method | pairs | dropped | share dropped | short of pairs | seconds | processor seconds |",

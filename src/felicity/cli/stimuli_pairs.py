@@ -23,7 +23,10 @@ def pairs(
     ] = None,
     paradigm: Annotated[
         list[str] | None,
-        typer.Option("--paradigm", help="A built-in paradigm, or all; repeatable."),
+        typer.Option(
+            "--paradigm",
+            help="A built-in paradigm, phenomenon or collection (blimp, beyond), or all; repeatable.",
+        ),
     ] = None,
     list_them: Annotated[bool, typer.Option("--list", help="List the built-in paradigms and stop.")] = False,
     n: Annotated[int, typer.Option("-n", min=1, help="Pairs per paradigm.")] = 1000,
@@ -60,8 +63,8 @@ def pairs(
 ) -> None:
     """Generate minimal pairs whose two sentences have the same number of tokens.
 
-    The pairs of BLiMP's 67 paradigms, or of paradigms of your own, are drawn from a grammar and a lexicon
-    so that both sentences are equally long under every tokenizer that you name, and the words that
+    The pairs of BLiMP's 67 paradigms, of others beyond it, or of your own, are drawn from a grammar and a
+    lexicon so that both sentences are equally long under every tokenizer that you name, and the words that
     distinguish them about equally frequent. `--match none` makes the unmatched twin of the same set.
     Without --output the pairs are printed.
 
@@ -77,7 +80,8 @@ def pairs(
 
     if list_them:
         rows = [
-            {"uid": p.uid, "phenomenon": p.phenomenon, "about": p.about} for p in list_paradigms(language)
+            {"uid": p.uid, "phenomenon": p.phenomenon, "collection": p.collection, "about": p.about}
+            for p in list_paradigms(language)
         ]
         print_json(rows) if json else print_rows(rows)
         return

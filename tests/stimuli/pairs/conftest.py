@@ -14,7 +14,22 @@ CLOSED = {
     for category in ("Det", "Aux", "Pron", "Adv", "Quant")
     for reading in read_lexicon().readings[category]
     for word in reading.text.split()
-} | {"it's", "who", "what", "which", "whose", "that", "there", "only", "even"}
+} | {
+    "it's",
+    "who",
+    "what",
+    "which",
+    "whose",
+    "that",
+    "there",
+    "only",
+    "even",
+    "as",
+    "than",
+    "for",
+    "nobody",
+    "somebody",
+}
 
 
 def _count(text: str, salt: str) -> int:

@@ -34,7 +34,14 @@ def test_the_paradigms_are_those_of_blimp(
     for path in sorted(published("blimp/data").glob("*.jsonl.gz")):
         row = json.loads(gzip.decompress(path.read_bytes()).split(b"\n")[0])
         terms[row["UID"]] = row["linguistics_term"].replace("s-selection", "argument_structure")
-    assert {uid: paradigm.phenomenon for uid, paradigm in paradigms.items()} == terms
+    blimp = {uid: one.phenomenon for uid, one in paradigms.items() if one.collection == "blimp"}
+    assert blimp == terms
+
+
+def test_every_paradigm_beyond_blimp_has_a_source(paradigms: dict[str, Paradigm]) -> None:
+    beyond = [one for one in paradigms.values() if one.collection != "blimp"]
+    assert len(beyond) >= 25
+    assert all(one.source and one.about and one.collection == "beyond" for one in beyond)
 
 
 def test_a_paradigm_of_a_few_lines_works(tmp_path: Path, lexicon: Lexicon, grammar: Grammar) -> None:

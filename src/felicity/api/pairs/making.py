@@ -32,9 +32,10 @@ ENDINGS = (".parquet", ".csv", ".tsv", ".jsonl")
 class PairsPlan:
     """What is to be made.
 
-    paradigms: UIDs of built-in paradigms, or `all`. files: the user's own paradigm files. tokenizers: what
-    counts tokens, each a model, a hub name or a folder. match: what is matched (`none` makes the unmatched
-    twin of the set that the same plan would make matched). language: a built-in language, or a folder.
+    paradigms: UIDs, phenomena or collections of built-in paradigms, or `all`. files: the user's own paradigm
+    files. tokenizers: what counts tokens, each a model, a hub name or a folder. match: what is matched
+    (`none` makes the unmatched twin of the set that the same plan would make matched). language: a built-in
+    language, or a folder.
     """
 
     paradigms: Sequence[str] = ()
@@ -219,11 +220,13 @@ def _read_matching(plan: PairsPlan) -> Matching:
 
 
 def _choose(plan: PairsPlan, known: Mapping[str, Paradigm], own: Sequence[Paradigm]) -> list[Paradigm]:
-    names = list(known) if ALL in plan.paradigms else list(dict.fromkeys(plan.paradigms))
-    for name in names:
-        if name not in known:
+    chosen: list[Paradigm] = []
+    for name in plan.paradigms:
+        named = [one for one in known.values() if name in (ALL, one.uid, one.phenomenon, one.collection)]
+        if not named:
             raise UnknownName("paradigm", name, known, hint="`felicity stimuli pairs --list` lists them")
-    chosen = [known[name] for name in names] + list(own)
+        chosen += [one for one in named if one not in chosen]
+    chosen += own
     if not chosen:
         raise BadInput("Name a paradigm (--paradigm UID or all), or a paradigm file.")
     uids = [paradigm.uid for paradigm in chosen]

@@ -15,7 +15,7 @@ from felicity.core.files import read_text
 from felicity.stimuli.grammar import Grammar, Node, Other, SourceLine, find_line, read_structure, with_words
 
 PARADIGMS = "paradigms"
-FILE_KEYS = ("phenomenon", "words")
+FILE_KEYS = ("phenomenon", "collection", "words")
 KEYS = ("about", "source", "good", "bad", "differ", "unequal", "allow")
 
 
@@ -33,8 +33,9 @@ class Paradigm:
     """What is needed to draw the pairs of one suite.
 
     differ: the labels of the parts in which good and bad differ. unequal: why the two cannot be equally long,
-    if they cannot; the words that can be matched still are. source: where the contrast is described. allow:
-    the names of what the grammar avoids that this paradigm is about.
+    if they cannot; the words that can be matched still are. source: where the contrast is described.
+    collection: what set of paradigms it belongs to. allow: the names of what the grammar avoids that this
+    paradigm is about.
     """
 
     uid: str
@@ -45,6 +46,7 @@ class Paradigm:
     unequal: str | None
     place: SourceLine
     source: str = ""
+    collection: str = ""
     allow: frozenset[str] = frozenset()
 
 
@@ -76,7 +78,9 @@ def read_paradigms(path: Path, grammar: Grammar) -> list[Paradigm]:
     vocabulary = with_words(grammar.vocabulary, _as_list(content.get("words", [])))
     grammar = replace(grammar, vocabulary=vocabulary)
     reader = _Reader(text, path, grammar)
-    return [reader.read(uid, table, str(phenomenon or uid)) for uid, table in tables.items()]
+    collection = str(content.get("collection", ""))
+    found = [reader.read(uid, table, str(phenomenon or uid)) for uid, table in tables.items()]
+    return [replace(paradigm, collection=collection) for paradigm in found]
 
 
 @dataclass(frozen=True)

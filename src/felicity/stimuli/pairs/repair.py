@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from felicity.stimuli.grammar import Atoms
 from felicity.stimuli.lexicon import Lexicon, WordForm
 from felicity.stimuli.pairs.drawing import Frequency
 from felicity.stimuli.pairs.signatures import Signatures
@@ -85,7 +86,7 @@ class Repairer:
         for reading in self._readings(bad):
             forms = [one for one in self._readings(good) if one.lexeme == reading.lexeme]
             for other in self._alike(reading):
-                if forms and not _takes_all(other, reading):
+                if forms and not self._takes_all(other, reading):
                     continue
                 if not forms:
                     options.append((good, other.text))
@@ -95,6 +96,16 @@ class Repairer:
                     options.append((form.text, other.text))
         near = [pair for pair in dict.fromkeys(options) if self._distance(bad, pair[1]) <= self.band]
         return sorted(near, key=lambda pair: (used.get(pair[1], 0), self._distance(bad, pair[1])))
+
+    def _takes_all(self, other: WordForm, old: WordForm) -> bool:
+        """Whether a word takes what the old one takes in any of its uses: nobody says which use it was."""
+        return all(
+            self._taken(old, name) <= self._taken(other, name) for name in TAKEN if name in old.features
+        )
+
+    def _taken(self, reading: WordForm, name: str) -> Atoms:
+        uses = [one for one in self.lexicon.readings[reading.category] if one.text == reading.text]
+        return frozenset().union(*(one.features[name] for one in uses))
 
     def _readings(self, word: str) -> list[WordForm]:
         return [one for category in ALIKE for one in self.lexicon.readings[category] if one.text == word]
@@ -127,10 +138,6 @@ def tabulate_repairs(names: Sequence[str], repairs: Sequence[Repair]) -> pl.Data
 
 def _inflection(reading: WordForm) -> tuple[str, ...]:
     return tuple(name for name in ("form", "num") if name in reading.features)
-
-
-def _takes_all(other: WordForm, old: WordForm) -> bool:
-    return all(old.features[name] <= other.features[name] for name in TAKEN if name in old.features)
 
 
 def _bare(word: str) -> str:
