@@ -97,7 +97,7 @@ def test_scripts_without_spaces_are_joined_without() -> None:
         (pl.Series("position", [1, 3, 2, 1, 2]), "comes after a later word"),
         (pl.Series("position", [1, None, 3, 1, 2]), "'position' is missing in 1 rows"),
         (pl.Series("word", ["It's", None, "again.", "Cats", "purr."]), "'word' is missing in 1 rows"),
-        (pl.Series("sentence_text", ["Other text"] * 5), "No word is found in its sentence"),
+        (pl.Series("sentence_text", ["Other text"] * 5), "5 of 5 words are not found in their sentences"),
         (pl.Series("reader", ["a", "a", "a", "a", "b"]), "reader b has only one row"),
     ],
 )

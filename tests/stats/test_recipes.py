@@ -23,6 +23,7 @@ def words() -> pl.DataFrame:
             "frequency": rng.normal(10, 2, n),
             "length": rng.integers(1, 12, n).astype(float),
             "rt": 300 + 4 * surprisal + rng.normal(0, 30, n),
+            "punctuation": [int(i % 7 == 0) for i in range(n)],
             "sentence_first": np.arange(n) % 10 == 0,
             "sentence_last": np.arange(n) % 10 == 9,
         }

@@ -129,7 +129,7 @@ def run_study(
     from felicity.studies import carry_out_study, forecast_study
 
     silent = quiet or json
-    specs = list(dict.fromkeys(model or ([definition.default_model] if definition.default_model else [])))
+    specs = list(dict.fromkeys(model or definition.choose_default(settings)))
     # Before a tokenizer imports torch, which reads the processor's settings only once.
     choose_dtype(opening.dtype, opening.device)
     opener = _opener(specs, scoring, opening, quiet=silent)

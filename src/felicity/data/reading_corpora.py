@@ -25,10 +25,11 @@ def read_reading(
     measures: tuple[str, ...] = (),
     folder: Path | None = None,
     language: str = "en",
+    needed: bool = True,
 ) -> Reading:
     """A corpus by name, or a table of words and measures.
 
-    folder: the user's own copy of a corpus. language: of MECO.
+    folder: the user's own copy of a corpus. language: of MECO. needed: refuse a table without a measure.
 
     Raises UnknownName for a corpus that is not known, BadInput if its files are not found or a table cannot
     be used.
@@ -38,7 +39,7 @@ def read_reading(
             raise UnknownName("corpus", str(source), CORPORA, hint="or give a table of words")
         whole = CORPORA[str(source)](folder, language)
         return _choose(whole, measures)
-    return read_words(source, measures=measures)
+    return read_words(source, measures=measures, needed=needed)
 
 
 def _choose(corpus: Reading, measures: tuple[str, ...]) -> Reading:

@@ -20,7 +20,7 @@ from felicity.core.regions import is_unspaced
 COLUMNS: dict[str, tuple[str, ...]] = {
     "text": ("text", "story", "textid", "article", "trialid"),
     "sentence": ("sentence", "sentid", "sentenceid", "sentnum"),
-    "position": ("position", "wordn", "wordnumber", "zone", "ianum", "wordinsentence"),
+    "position": ("position", "wordn", "wordnumber", "contextlength", "zone", "ianum", "wordinsentence"),
     "word": ("word", "ia"),
     "reader": ("reader", "participant", "subj", "subject", "rater", "uniform"),
     "sentence_text": ("sentencetext", "fullsentence"),
@@ -50,6 +50,8 @@ KEYS = ("text", "sentence", "position")
 # A median below this is in seconds: nobody reads a word in so few milliseconds.
 SECONDS_BELOW = 20.0
 MOST_NAMED = 3
+# If more words than this share are not in their sentences, these are others.
+MOST_LOST = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +79,11 @@ class Reading:
         return tuple(name for name in self.measures if name in TIMES)
 
 
-def read_words(source: str | Path | Frame, *, measures: Sequence[str] = ()) -> Reading:
+def read_words(source: str | Path | Frame, *, measures: Sequence[str] = (), needed: bool = True) -> Reading:
     """The words and measures of a table.
 
-    measures: names of columns, or of measures; all known ones if none is named.
+    measures: names of columns, or of measures; all known ones if none is named. needed: refuse a table
+    without any.
 
     Raises BadInput or UnknownName for a table that cannot be used, naming the rows.
     """
@@ -93,7 +96,7 @@ def read_words(source: str | Path | Frame, *, measures: Sequence[str] = ()) -> R
     for column in ("word", "sentence"):
         if column not in table.columns:
             raise UnknownName("column", column, table.columns, where=name, hint="name one column so")
-    chosen = choose_measures(table, measures, where=name)
+    chosen = choose_measures(table, measures, where=name, needed=needed)
     if "text" not in table.columns:
         table = table.with_columns(text=pl.col("sentence").cast(pl.String))
     if "position" not in table.columns:
@@ -139,19 +142,24 @@ def _take_export(table: pl.DataFrame) -> pl.DataFrame:
     return table
 
 
-def choose_measures(table: pl.DataFrame, asked: Sequence[str], *, where: str) -> tuple[str, ...]:
-    """The columns that hold measures.
+def choose_measures(
+    table: pl.DataFrame, asked: Sequence[str], *, where: str, needed: bool = True
+) -> tuple[str, ...]:
+    """The columns that hold measures; there may be none unless one is needed.
 
     Raises UnknownName for one that is not there, BadInput if there is none or it holds no numbers.
     """
     present = [name for name in MEASURES if name in table.columns and table[name].dtype.is_numeric()]
+    empty = [name for name in MEASURES if name in table.columns and table[name].null_count() == table.height]
+    if empty and (not present or set(empty) & set(asked)):
+        raise BadInput(f"{where}: '{empty[0]}' is empty in every row; name another measure.")
     for name in asked:
         if name not in table.columns:
             raise UnknownName("measure", name, [*present, *table.columns], where=where)
         if not table[name].dtype.is_numeric():
             raise BadInput(f"The measure '{name}' of {where} is not a column of numbers; name another.")
     chosen = tuple(dict.fromkeys(asked)) or tuple(present)
-    if not chosen:
+    if not chosen and needed:
         raise BadInput(
             f"{where} has no column that is known as a measure; name one with --measure "
             f"(columns: {', '.join(table.columns)})."
@@ -333,9 +341,10 @@ def join_words(words: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, list[st
         spans += own
         sentences.append({"text": text, "sentence": sentence, "sentence_text": written})
     said = []
-    if len(lost) == len(spans):
+    if len(lost) > MOST_LOST * len(spans):
         raise BadInput(
-            "No word is found in its sentence; the words and the sentences are of different texts."
+            f"{len(lost)} of {len(spans)} words are not found in their sentences, such as {lost[0]}; the "
+            "words and the sentences are of different texts."
         )
     if lost:
         more = "" if len(lost) <= MOST_NAMED else f" and {len(lost) - MOST_NAMED} more"

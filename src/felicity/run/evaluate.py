@@ -11,7 +11,7 @@ from urllib.parse import quote
 import polars as pl
 
 from felicity.core.contrasts import Headline
-from felicity.core.errors import BadInput, UnknownName
+from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.progress import Progress, notebook_progress
 from felicity.data import (
     Columns,
@@ -267,6 +267,8 @@ def plan_run(
     """
     refuse_impossible(data.rule, lm.info, exact=lm.in_float32 is lm)
     rule = RULES[data.rule]
+    if not rule.judges:
+        raise NotPossible(f"The rule '{data.rule}' gives no verdicts; it belongs to `felicity reading`.")
     chosen = rule.choose_measures(data.method, tuple(measures or data.measures))
     if not rule.fixed:
         check_measures(chosen, counts is not None)

@@ -204,7 +204,10 @@ def judge_tokens(folder: RunFolder, manifest: dict[str, Any], plan: Plan, case: 
     if plan.baselines is not None:
         verdicts = replace(verdicts, tables={**verdicts.tables, "baselines": plan.baselines})
     verdicts = name_languages(verdicts, plan.items)
-    write_verdicts(folder, verdicts, units=plan.units, estimated=plan.estimated, people=plan.people)
+    if rule.judges:
+        write_verdicts(folder, verdicts, units=plan.units, estimated=plan.estimated, people=plan.people)
+    else:
+        folder.write("judgements", verdicts.judgements)
     folder.finish(manifest)
 
 

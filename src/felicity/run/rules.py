@@ -9,7 +9,7 @@ from felicity.core.contrasts import ACCURACY, PAIR, Contrast, Headline
 from felicity.core.engine import EngineInfo
 from felicity.core.errors import BadInput, NotPossible
 from felicity.core.registry import BrokenPlugin, Registry
-from felicity.core.schemas import CORRELATIONS
+from felicity.core.schemas import CORRELATIONS, JUDGEMENTS, empty_table
 from felicity.core.units import NATS_PER_BIT
 from felicity.design import cross_targets
 from felicity.judge import (
@@ -119,6 +119,7 @@ class Rule:
     compares: whether whole sentences are compared, so that the audit can check their lengths. graded: a
     judgement is a share of many comparisons, not a verdict that a rounding error could turn. headline: how
     it is reported. regions: it sums the tokens of regions, for which the model gives word boundaries.
+    judges: whether there is a verdict at all; a study of reading only scores.
     """
 
     meaning: str
@@ -131,6 +132,7 @@ class Rule:
     compares: bool = False
     graded: bool = False
     regions: bool = False
+    judges: bool = True
     headline: Headline = ACCURACY
 
     def choose_measures(self, name: str, asked: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -309,6 +311,22 @@ RULES.register(
             passed="with the target among the 5 likeliest words",
             high="the target is among the 5 likeliest words more often",
         ),
+    ),
+)
+
+
+RULES.register(
+    "words",
+    Rule(
+        meaning="surprisal of every word, without a verdict",
+        score=_score_surprisal,
+        judge=lambda *_: Verdicts(judgements=empty_table(JUDGEMENTS)),
+        measures=(SURPRISAL,),
+        fixed=True,
+        exact=True,
+        graded=True,
+        regions=True,
+        judges=False,
     ),
 )
 

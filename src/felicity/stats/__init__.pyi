@@ -59,8 +59,10 @@ from .mixed.linear import fit_lmm as fit_lmm
 from .paired_tests import Pairs as Pairs
 from .paired_tests import mcnemar_p as mcnemar_p
 from .paired_tests import pair_answers as pair_answers
+from .paired_tests import permute_differences as permute_differences
 from .paired_tests import permute_pairs as permute_pairs
 from .paired_tests import signed_rank as signed_rank
+from .paired_tests import sum_by_cluster as sum_by_cluster
 from .power import Power as Power
 from .power import describe_power as describe_power
 from .power import items_needed as items_needed
@@ -76,7 +78,9 @@ from .power import spread_of_suites as spread_of_suites
 from .power import suites_needed as suites_needed
 from .predictive_power import CUTS as CUTS
 from .predictive_power import VARIANCES as VARIANCES
+from .predictive_power import Gain as Gain
 from .predictive_power import Scheme as Scheme
+from .predictive_power import cluster_codes as cluster_codes
 from .predictive_power import columns_of as columns_of
 from .predictive_power import compare_in_sample as compare_in_sample
 from .predictive_power import complete_rows as complete_rows
@@ -93,6 +97,7 @@ from .raters import standardize_raters as standardize_raters
 from .reading_models import SIMPLIFICATION as SIMPLIFICATION
 from .reading_models import check_alignment as check_alignment
 from .reading_models import correlate_shifts as correlate_shifts
+from .reading_models import estimate_slopes as estimate_slopes
 from .reading_models import fit_reading_times as fit_reading_times
 from .recipes import EXCLUSIONS as EXCLUSIONS
 from .recipes import READING_TASKS as READING_TASKS

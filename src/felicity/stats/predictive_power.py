@@ -21,6 +21,8 @@ from felicity.stats.mixed import columns_in
 from felicity.stats.paired_tests import PermutationTest, permute_differences, sum_by_cluster
 from felicity.stats.smooths import split_smooths
 
+# A residual sum of squares below this share of the total is rounding.
+EXACT_BELOW = 1e-20
 Cut = Literal["groups", "width", "even"]
 CUTS: dict[str, str] = {
     "groups": "contiguous folds of whole sentences, about equal in rows",
@@ -150,7 +152,7 @@ def measure_gain(
     Raises BadInput if a value is missing: drop those rows first, with `complete_rows`.
     """
     table = as_polars(frame)
-    groups = _clusters(table, cluster)
+    groups = cluster_codes(table, cluster)
     smaller, larger = build_additive(baseline, table), build_additive(target, table)
     folds = cut_folds(table.height, scheme.folds, scheme.cut, groups=groups)
     per_row = held_out_densities(larger, folds, variance=scheme.variance)
@@ -168,7 +170,11 @@ def measure_gain(
     )
 
 
-def _clusters(table: pl.DataFrame, cluster: str | Sequence[str] | None) -> Codes | None:
+def cluster_codes(table: pl.DataFrame, cluster: str | Sequence[str] | None) -> Codes | None:
+    """The number of each row's cluster, from 0, by the columns that together name one; None without any.
+
+    Raises UnknownName for a column that is not there.
+    """
     if cluster is None:
         return None
     names = [cluster] if isinstance(cluster, str) else list(cluster)
@@ -208,10 +214,15 @@ class InSample:
 
 
 def compare_in_sample(frame: Frame, baseline: str, target: str) -> InSample:
-    """Log-likelihoods, AIC and R2 of two regressions fitted to the same rows."""
+    """Log-likelihoods, AIC and R2 of two regressions fitted to the same rows.
+
+    Raises BadInput if the baseline leaves nothing to predict.
+    """
     small, large = (fit_additive(build_additive(formula, frame)) for formula in (baseline, target))
     y = small.data.y
     total = float(((y - y.mean()) ** 2).sum())
+    if min(small.rss, large.rss) <= EXACT_BELOW * total:
+        raise BadInput(f"'{target}' predicts every row exactly; there is nothing left to compare.")
     less, more = (_log_likelihood(fit) for fit in (small, large))
     added = float(large.edf.sum() - small.edf.sum())
     return InSample(

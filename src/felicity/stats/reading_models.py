@@ -12,10 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from scipy import stats
 
 from felicity.core.errors import BadInput
-from felicity.stats.frames import Frame, as_polars
+from felicity.stats.additive import build_additive
+from felicity.stats.bootstrap import DRAWS, count_draws
+from felicity.stats.frames import Frame, Vector, as_polars, one_thread
 from felicity.stats.mixed import FittedModel, fit_lmm, lr_test
+from felicity.stats.predictive_power import cluster_codes
 
 SIMPLIFICATION = (
     "The random part was maximal without correlations; while the fit was singular, the random effect with "
@@ -24,6 +28,7 @@ SIMPLIFICATION = (
 SHIFTS = (-2, -1, 0, 1, 2)
 SHIFTS_EXPECTED = (0, 1)
 EARLY_SHARE = 0.5
+CHANCE_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,63 @@ def _weakest(model: FittedModel, table: pl.DataFrame, random: Sequence[tuple[str
     return min(sizes, key=lambda term: (sizes[term], term[0] == "1"))
 
 
+@one_thread
+def estimate_slopes(
+    frame: Frame,
+    formula: str,
+    terms: Sequence[str],
+    *,
+    cluster: str | Sequence[str],
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Least-squares slopes of a linear formula, with intervals that resample whole sentences.
+
+    Columns term, estimate, se, low, high, p. Words of a sentence are not independent, so that the usual
+    standard errors are too small. The bootstrap gives the standard error, Student's t with one degree of
+    freedom fewer than there are sentences the interval and p.
+
+    Raises BadInput if there are fewer sentences than two.
+    """
+    table = as_polars(frame)
+    data = build_additive(formula, table)
+    codes = cluster_codes(table, cluster)
+    units = 0 if codes is None else int(codes.max(initial=-1)) + 1
+    if codes is None or units < 2:
+        raise BadInput("Slopes with intervals need at least two sentences.")
+    p = data.x.shape[1]
+    grams, products = np.zeros((units, p, p)), np.zeros((units, p))
+    for unit in range(units):
+        own = data.x[codes == unit]
+        grams[unit], products[unit] = own.T @ own, own.T @ data.y[codes == unit]
+    times = count_draws(units, seed=seed, draws=draws)
+    found = _solve(times, grams, products)
+    estimate = _solve(np.ones((1, units)), grams, products)[0]
+    se = found.std(axis=0) * np.sqrt(units / (units - 1))
+    half = float(stats.t.ppf(0.5 + level / 2.0, units - 1)) * se
+    places = [data.names.index(term) for term in terms]
+    return pl.DataFrame(
+        {
+            "term": list(terms),
+            "estimate": estimate[places],
+            "se": se[places],
+            "low": (estimate - half)[places],
+            "high": (estimate + half)[places],
+            "p": 2.0 * stats.t.sf(np.abs(estimate / se), units - 1)[places],
+        }
+    )
+
+
+def _solve(times: Vector, grams: Vector, products: Vector) -> Vector:
+    """Coefficients of each draw, whose clusters count so many times; a draw that has none is left out."""
+    p = products.shape[1]
+    left = (times @ grams.reshape(len(grams), -1)).reshape(-1, p, p)
+    right = times @ products
+    solvable = np.linalg.matrix_rank(left, hermitian=True) == p if len(times) > 1 else np.array([True])
+    return np.asarray(np.linalg.solve(left[solvable], right[solvable][..., None])[..., 0])
+
+
 def correlate_shifts(
     frame: Frame, response: str, predictor: str, *, within: Sequence[str], shifts: Sequence[int] = SHIFTS
 ) -> pl.DataFrame:
@@ -137,20 +199,24 @@ def check_alignment(shifts: pl.DataFrame) -> str | None:
     """A sentence if the times seem to be listed at other words than they belong to, else None.
 
     The correlation should be largest at shift 0 or, with spillover, 1; and readers do not know the next word,
-    so that at shift -1 it should be small, not larger than at 1 and more than half of the largest.
+    so that at shift -1 it should be small, not larger than at 1 and more than half of the largest. A
+    difference of two correlations within two standard errors, about 2 sqrt(2 / n), says nothing.
     """
-    known = {row["shift"]: abs(row["r"]) for row in shifts.drop_nulls("r").to_dicts()}
+    told = shifts.drop_nulls("r")
+    known = {row["shift"]: abs(row["r"]) for row in told.to_dicts()}
     if not known:
         return None
+    noise = CHANCE_ERRORS * float(np.sqrt(2.0 / told["n"].to_numpy().min()))
     peak = max(known, key=lambda shift: known[shift])
-    if peak not in SHIFTS_EXPECTED:
+    expected = max(known.get(shift, 0.0) for shift in SHIFTS_EXPECTED)
+    if peak not in SHIFTS_EXPECTED and known[peak] - expected > noise:
         side = "after" if peak < 0 else "before"
         return (
             f"The times correlate most with the surprisal of the word {abs(peak)} {side} (|r| = "
             f"{known[peak]:.3f}), not with that of their own word: they may belong to other words."
         )
     next_word, word_before = known.get(-1, 0.0), known.get(1, 0.0)
-    if next_word > word_before and next_word > EARLY_SHARE * known[peak]:
+    if next_word - word_before > noise and next_word > EARLY_SHARE * known[peak]:
         return (
             f"The times correlate with the surprisal of the next word, which was not yet seen (|r| = "
             f"{next_word:.3f}), more than with that of the word before (|r| = {word_before:.3f}): they "

@@ -253,7 +253,7 @@ RECIPES: dict[str, Recipe] = {
         Recipe(
             name="default",
             title="held-out likelihood over contiguous folds of whole sentences",
-            controls=("frequency", "length", "position"),
+            controls=("frequency", "length", "position", "punctuation"),
         ),
         Recipe(
             name="wilcox2023",

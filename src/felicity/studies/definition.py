@@ -29,7 +29,8 @@ class StudyDefinition:
     code: the module that exports plan, analyse and sections. default_model: what is scored if no model is
     named; None if the study can do without one. forecasts: whether its jobs predict how long they take, so
     that the command has `--forecast`. checkpoints: whether a model names a training, each of whose
-    checkpoints is a model of the study.
+    checkpoints is a model of the study. instead: the setting that takes the place of models, so that none is
+    opened by default where it is given.
     """
 
     name: str
@@ -39,6 +40,12 @@ class StudyDefinition:
     default_model: str | None = "smollm2"
     forecasts: bool = False
     checkpoints: bool = False
+    instead: str | None = None
+
+    def choose_default(self, settings: Mapping[str, Any]) -> list[str]:
+        """The models of a study with these settings if none is named."""
+        replaced = self.instead is not None and bool(settings.get(self.instead))
+        return [self.default_model] if self.default_model and not replaced else []
 
     def load(self, function: str) -> Callable[..., Any]:
         """One of the functions of the study."""

@@ -69,7 +69,7 @@ def carry_out_study(
     folder = Path(tempfile.mkdtemp(prefix="felicity-") if out is None else out)
     try:
         settings = check_settings(definition.settings, _recall(definition, folder, given))
-        listed = _as_list(models, definition)
+        listed = _as_list(models, definition, given)
         if definition.checkpoints:
             named = name_checkpoints(listed, open_one or _open, policy or Policy())
         else:
@@ -309,9 +309,11 @@ def _open(spec: str, policy: Policy | None) -> Model:
     return open_model(spec) if policy is None else open_model(spec, policy=policy)
 
 
-def _as_list(models: Given | Sequence[Given] | None, definition: StudyDefinition) -> list[Given]:
+def _as_list(
+    models: Given | Sequence[Given] | None, definition: StudyDefinition, given: Mapping[str, Any]
+) -> list[Given]:
     if models is None:
-        return [definition.default_model] if definition.default_model else []
+        return list(definition.choose_default(given))
     chosen = [models] if isinstance(models, str | Model) else list(models)
     return list(dict.fromkeys(chosen))
 
@@ -327,7 +329,7 @@ def forecast_study(
     """Plan a study in a temporary folder and predict, job by job, how long what is not cached would take."""
     definition = STUDIES[name]
     settings = check_settings(definition.settings, given)
-    named = name_models(_as_list(models, definition), open_one or _open, tokenizer=tokenizer)
+    named = name_models(_as_list(models, definition, given), open_one or _open, tokenizer=tokenizer)
     with tempfile.TemporaryDirectory(prefix="felicity-") as folder:
         planned = begin_study(definition, settings, named, Path(folder))
         for job in planned.jobs:
