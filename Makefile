@@ -56,6 +56,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/pairs.py
 	$(BIN)/python benchmarks/continuations.py
 	$(BIN)/python benchmarks/rating.py --limit 100
+	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/explore.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/reliability.py

@@ -236,12 +236,15 @@ def average_trials(
         inside = (pl.col(name) >= shortest) & (pl.col(name) <= longest) | (pl.col(name) == 0)
         wanted = inside if skipped else inside & (pl.col(name) != 0)
         kept.append(pl.when(wanted).then(name).alias(name))
-        before, after = trials[name].count(), trials.select(kept[-1])[name].count()
-        if after < before:
-            out = [f"outside {shortest:g} to {longest:g} ms"] + ["of skipped words"] * (not skipped)
+        before, zeros = trials[name].count(), int((trials[name] == 0).sum())
+        outside = before - trials.select(pl.when(inside).then(name))[name].count()
+        if outside:
             notes.append(
-                f"{before - after:,} of {before:,} single times of {name} {' or '.join(out)} are left out."
+                f"{outside:,} of {before:,} single times of {name} outside {shortest:g} to {longest:g} ms "
+                "are left out."
             )
+        if zeros and not skipped:
+            notes.append(f"{zeros:,} of {before:,} single times of {name} are 0, of skipped words: left out.")
     trials = trials.with_columns(kept)
     own = [name for name in reading.measures if name in trials.columns]
     means = trials.group_by(*KEYS).agg(pl.col(name).mean() for name in own)

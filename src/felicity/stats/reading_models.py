@@ -27,7 +27,7 @@ SIMPLIFICATION = (
 )
 SHIFTS = (-2, -1, 0, 1, 2)
 SHIFTS_EXPECTED = (0, 1)
-EARLY_SHARE = 0.5
+EARLY_SHARE = 0.6
 CHANCE_ERRORS = 2.0
 
 
@@ -199,7 +199,7 @@ def check_alignment(shifts: pl.DataFrame) -> str | None:
     """A sentence if the times seem to be listed at other words than they belong to, else None.
 
     The correlation should be largest at shift 0 or, with spillover, 1; and readers do not know the next word,
-    so that at shift -1 it should be small, not larger than at 1 and more than half of the largest. A
+    so that at shift -1 it should be small, not larger than at 1 and near the largest (0.6 of it or more). A
     difference of two correlations within two standard errors, about 2 sqrt(2 / n), says nothing.
     """
     told = shifts.drop_nulls("r")

@@ -308,3 +308,72 @@ def test_conditions_are_compared_as_michaelov_and_bergen_did(published: Publishe
     assert row["f"] == pytest.approx(64.012946, abs=1e-3)
     assert row["df_residual"] == pytest.approx(156.66, abs=0.01)
     assert "F = " in study.page.answer
+
+
+@pytest.mark.parametrize("preset", ["wilcox2023", "devarda2023", "kuribayashi2024", "babylm2025"])
+def test_every_preset_runs_through_the_command_and_says_what_is_doubtful(
+    cli: Callable[..., Answer], words: pl.DataFrame, tmp_path: Path, preset: str
+) -> None:
+    words.write_csv(tmp_path / "times.csv")
+    out = tmp_path / preset
+    answer = cli(
+        *("reading", tmp_path / "times.csv", "--surprisal", "bits", "--preset", preset),
+        *("-o", out, "--draws", 100, "--no-report"),
+    )
+    assert answer.code == 0, answer.err
+    study = read_study(out)
+    fit = study["fit"].filter(predictor="surprisal").row(0, named=True)
+    assert fit["delta_ll"] > 0
+    assert fit["held_out"] == (preset == "wilcox2023")
+    assert "Recipe" in answer.err
+    assert study.notes[-1].endswith(".")
+
+
+def test_effects_by_item_are_those_of_sap(published: Published) -> None:
+    folder = published("sap_benchmark/Surprisals/data/gpt2")
+    parts = [
+        pl.read_csv(folder / f"items_{name}.gpt2.csv.gz", infer_schema_length=None).select(
+            pl.format("{}/{}", "condition", "item").alias("text"),
+            pl.lit("1").alias("sentence"),
+            (pl.col("word_pos") + 1).alias("position"),
+            "word",
+            pl.col("sum_surprisal_base2").alias("surprisal"),
+        )
+        for name in ("ClassicGP",)
+    ]
+    study = fe.reading("sap", surprisal=(pl.concat(parts),))
+    means = study["effects"].filter(place=0)
+    bits = dict(means.select("effect", "bits").iter_rows())
+    published_bits = {"GPE_MVRR": 2.8282, "GPE_NPS": 2.3518, "GPE_NPZ": 6.9097}
+    assert {name: bits[name] for name in published_bits} == pytest.approx(published_bits, abs=1e-4)
+    observed = study["effects"].filter(effect="GPE_MVRR").sort("place")["observed_ms"].to_list()
+    assert observed == pytest.approx([59.3, 202.1, 113.3], abs=1.0)
+    assert study["item_effects"].filter(effect="GPE_NPS", place=0).height == 24
+    assert "critical word" in study.page.answer
+
+
+def test_fillers_turn_bits_into_milliseconds(published: Published, model: Path, words: pl.DataFrame) -> None:
+    published("sap_benchmark")
+    rng = np.random.default_rng(4)
+    fillers = pl.concat(
+        [
+            words.drop("bits").with_columns(
+                reader=pl.lit(f"r{number}"),
+                self_paced=pl.col("self_paced") + pl.Series("e", rng.normal(0, 5, words.height)),
+            )
+            for number in range(4)
+        ]
+    )
+    study = fe.reading("sap", models=[str(model)], fillers=fillers, frequencies=None, entropy=False)
+    slopes = dict(study["conversion"].select("lag", "slope").iter_rows())
+    # The times were made of 5 ms per bit of the word itself and 3 ms of the word before.
+    assert slopes[0] == pytest.approx(5.0, abs=0.5)
+    assert slopes[1] == pytest.approx(3.0, abs=0.5)
+    scored = study["words"].filter(effect="GPE_NPS", item="3").sort("position")
+    ms = {}
+    for side in ("hard", "easy"):
+        own = scored.filter(side=side)
+        at = own["roi"].to_list().index(1)
+        ms[side] = sum(slopes[lag] * own["surprisal"][at - lag] for lag in range(4))
+    row = study["item_effects"].filter(effect="GPE_NPS", item="3", place=1).row(0, named=True)
+    assert row["predicted_ms"] == pytest.approx(ms["hard"] - ms["easy"], abs=1e-6)

@@ -178,14 +178,15 @@ def measure_effects(
 
 
 def _average(single: pl.DataFrame) -> pl.DataFrame:
-    """Means over items, and how effects in bits go with those observed over the items."""
+    """Means over items, and how effects, predicted in ms or else in bits, go with those observed."""
     rows = []
+    value = "bits" if single["predicted_ms"].null_count() == single.height else "predicted_ms"
     for (effect, place, model), part in single.group_by("effect", "place", "model", maintain_order=True):
-        seen = part.drop_nulls(["bits", "observed_ms"])
+        seen = part.drop_nulls([value, "observed_ms"])
         row: dict[str, object] = {"effect": effect, "place": place, "model": model, "items": seen.height}
         row |= {name: part[name].mean() for name in ("bits", "observed_ms", "predicted_ms")}
-        if seen.height >= FEWEST_ITEMS and seen["bits"].n_unique() > 1 and seen["observed_ms"].n_unique() > 1:
-            found = correlate(seen["bits"], seen["observed_ms"]).row(0, named=True)
+        if seen.height >= FEWEST_ITEMS and seen[value].n_unique() > 1 and seen["observed_ms"].n_unique() > 1:
+            found = correlate(seen[value], seen["observed_ms"]).row(0, named=True)
             row |= {"r": found["r"], "low": found["low"], "high": found["high"]}
         rows.append(row)
     return pl.DataFrame(rows, schema=EFFECTS)

@@ -231,7 +231,7 @@ def _effects(effects: pl.DataFrame | None, single: pl.DataFrame | None) -> Secti
         title="Effects by construction and item",
         lede="Hard minus easy sentence at the critical word (0) and the two after it: mean difference of "
         "surprisal, people's mean effect, the effect predicted with the slopes of your fillers, if there are "
-        "any, and over items the correlation of bits with people's effects.",
+        "any, and over items the correlation of the predicted effects, or else of bits, with people's.",
         figures=(figure,) if figure else (),
         columns=("Effect", "Model", "Word", "Items", "Bits", "Observed, ms", "Predicted, ms", "r", "95%"),
         rows=tuple(
