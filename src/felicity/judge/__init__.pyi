@@ -1,3 +1,9 @@
+from .answers import ANSWER as ANSWER
+from .answers import COUNTER as COUNTER
+from .answers import SWAPPED as SWAPPED
+from .answers import combine_answers as combine_answers
+from .answers import keep_conditions as keep_conditions
+from .answers import name_variant as name_variant
 from .cloze import CLOZE as CLOZE
 from .cloze import MAIN as MAIN
 from .cloze import TOP as TOP

@@ -13,14 +13,17 @@ from felicity.core.schemas import CORRELATIONS, JUDGEMENTS, empty_table
 from felicity.core.units import NATS_PER_BIT
 from felicity.design import cross_targets
 from felicity.judge import (
+    ANSWER,
     CLOZE,
     MAIN,
     SURPRISAL,
     add_sampling_error,
+    combine_answers,
     judge_cloze,
     judge_contrasts,
     judge_formulas,
     judge_ratings,
+    keep_conditions,
 )
 from felicity.measures import (
     MEASURES,
@@ -189,6 +192,18 @@ def _score_shared(case: JudgingInput, parts: Parts) -> Iterator[pl.DataFrame]:
     yield score_shared(case.requests, tokens, errors=errors)
 
 
+def _score_answers(case: JudgingInput, parts: Parts) -> Iterator[pl.DataFrame]:
+    scores = [
+        score_measures(tokens, ("lp",), noise=case.noise.of(tokens["request"])).scores for tokens in parts
+    ]
+    yield combine_answers(case.requests, pl.concat(scores))
+
+
+def _judge_answers(case: JudgingInput, scores: pl.DataFrame, _: Callable[[], Parts]) -> Verdicts:
+    requests = keep_conditions(case.requests)
+    return Verdicts(judgements=judge_contrasts(case.items, requests, scores, case.contrasts))
+
+
 def _score_targets(case: JudgingInput, parts: Parts) -> Iterator[pl.DataFrame]:
     for tokens in parts:
         scores = score_measures(tokens, ("lp",), noise=case.noise.of(tokens["request"])).scores
@@ -255,6 +270,17 @@ RULES.register(
         measures=(SHARED,),
         fixed=True,
         compares=True,
+    ),
+)
+RULES.register(
+    "answers",
+    Rule(
+        meaning="answers to prompts about sentences or words",
+        score=_score_answers,
+        judge=_judge_answers,
+        measures=(ANSWER,),
+        fixed=True,
+        exact=True,
     ),
 )
 RULES.register(
