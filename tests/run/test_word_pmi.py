@@ -237,9 +237,23 @@ def test_shared_words_do_not_change_a_margin_and_are_not_scored(tiny_model: Path
     assert found["word_pmi"][0] == pytest.approx(found["lp"][0] - shift, abs=1e-9)
 
 
-def test_a_power_outside_its_range_is_refused() -> None:
+def test_a_weight_takes_part_of_the_priors_out(tiny_model: Path, contexts: Path) -> None:
+    lm = open_model(str(tiny_model), cache=False)
+    whole = run_pairs(lm, PAIRS[:1], contexts)
+    settings = MeasureSettings(prior_contexts=2, prior_texts=contexts, prior_weight=0.25)
+    part = evaluate(PAIRS[:1], lm, measures=["lp", "word_pmi"], settings=settings)
+    shift = margins(whole)["lp"][0] - margins(whole)["word_pmi"][0]
+    assert margins(part)["word_pmi"][0] == pytest.approx(margins(part)["lp"][0] - shift / 4, abs=1e-9)
+    errors = [run["judgements"].filter(measure="word_pmi")["sampling_error"].item() for run in (whole, part)]
+    assert errors[1] == pytest.approx(errors[0] / 4)
+    assert part.manifest["priors"]["weight"] == 0.25
+
+
+def test_a_power_or_weight_outside_its_range_is_refused() -> None:
     with pytest.raises(BadInput, match="must be above 0"):
         MeasureSettings(prior_power=0.0)
+    with pytest.raises(BadInput, match="at most 1"):
+        MeasureSettings(prior_weight=1.5)
 
 
 def test_rated_sentences_are_compared_word_by_word(tiny_model: Path, contexts: Path) -> None:

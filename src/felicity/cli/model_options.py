@@ -32,6 +32,7 @@ from felicity.cli.options import (
     PriorContexts,
     PriorPower,
     PriorTexts,
+    PriorWeight,
     Ratings,
     RayAddress,
     RequestsPerMinute,
@@ -150,12 +151,13 @@ class MeasureOptions:
     """What single measures are computed with."""
 
     panels: ClassVar = dict.fromkeys(
-        ("prior_texts", "prior_contexts", "prior_power", "slln_exponent", "ratings"), MEASURES
+        ("prior_texts", "prior_contexts", "prior_power", "prior_weight", "slln_exponent", "ratings"), MEASURES
     )
 
     prior_texts: PriorTexts = None
-    prior_contexts: PriorContexts = 128
+    prior_contexts: PriorContexts = 32
     prior_power: PriorPower = 2.0
+    prior_weight: PriorWeight = 1.0
     slln_exponent: SllnExponent = 0.5
     ratings: Ratings = None
 
@@ -167,6 +169,7 @@ class MeasureOptions:
             prior_texts=self.prior_texts,
             prior_contexts=self.prior_contexts,
             prior_power=self.prior_power,
+            prior_weight=self.prior_weight,
             slln_exponent=self.slln_exponent,
             ratings=self.ratings,
         )

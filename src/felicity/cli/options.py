@@ -45,6 +45,7 @@ PriorContexts = Annotated[int, typer.Option(min=2, help="Number of neutral conte
 PriorPower = Annotated[
     float, typer.Option(help="Power of word_pmi's mean over neutral contexts; 1 is the arithmetic mean.")
 ]
+PriorWeight = Annotated[float, typer.Option(help="Weight of word_pmi's log-priors, above 0 and at most 1.")]
 SllnExponent = Annotated[float, typer.Option(help="Exponent of slln_lp, between 0 and 1.")]
 Ratings = Annotated[
     str | None,

@@ -2,11 +2,12 @@
 
 `word_pmi` compares each word of a sentence with what the same model gives the same word on average,
 
-    word_pmi(x) = sum over words w of  log p(w | what precedes) - log prior(w),
+    word_pmi(x) = sum over words w of  log p(w | what precedes) - b log prior(w),
     prior(w) = ((1/K) sum over k of p(w | c_k)^q)^(1/q),
 
-both chains over the word's own tokens, so that their number cancels. The words' log-probabilities sum to LP,
-so the measure is LP minus a sum of log-priors. Words that all sentences of an item share are in neither sum.
+both chains over the word's own tokens, so that their number cancels for b = 1, the default. The words'
+log-probabilities sum to LP, so the measure is LP minus a weighted sum of log-priors. Words that all sentences
+of an item share are in neither sum.
 The mean is a power mean, with q = 2 by default: the arithmetic mean (q = 1) over few contexts misses those in
 which a rare word is likely, so that rare words, which have more tokens, get priors that are too low. Where
 predictions do not depend on the context, all means are the same.
@@ -109,7 +110,8 @@ def _skip_space(text: str, place: int) -> int:
 class WordPriors:
     """Priors of words, and which words of each request are compared with theirs.
 
-    logprobs: one row per word, one column per context. power: of the mean over contexts.
+    logprobs: one row per word, one column per context. power: of the mean over contexts. weight: of the
+    log-priors in every sum.
     """
 
     words: Sequence[WordForm]
@@ -117,6 +119,7 @@ class WordPriors:
     n_tokens: np.ndarray
     compared: Mapping[str, Sequence[PlacedForm]]
     power: float = 1.0
+    weight: float = 1.0
 
     @cached_property
     def _place(self) -> dict[WordForm, int]:
@@ -146,7 +149,7 @@ class WordPriors:
         return pl.DataFrame(rows, schema=PRIORS, orient="row")
 
     def sum_priors(self, tokens: pl.DataFrame) -> np.ndarray:
-        """The sum of the log-priors of each request's compared words, in the order of the tokens.
+        """The weighted sum of the log-priors of each request's compared words, in the order of the tokens.
 
         A word of which not every token has a score is in neither sum.
         """
@@ -157,16 +160,16 @@ class WordPriors:
             if partly:
                 compared = _drop_unscored(compared, row)
             sums[place] = sum(self.log_means[self._place[found.word]] for found in compared)
-        return sums
+        return self.weight * sums
 
     def leave_out(self, requests: Iterable[str]) -> np.ndarray:
-        """The sums of log-priors without each context in turn: one row per request."""
+        """The weighted sums of log-priors without each context in turn: one row per request."""
         size = self.logprobs.shape[1]
         rows = [
             self.left_out[[self._place[found.word] for found in self.compared[request]]].sum(axis=0)
             for request in requests
         ]
-        return np.array(rows).reshape(-1, size)
+        return self.weight * np.array(rows).reshape(-1, size)
 
 
 def _log_mean(logs: np.ndarray, power: float) -> np.ndarray:

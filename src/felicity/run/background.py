@@ -29,7 +29,7 @@ from felicity.measures import (
 )
 from felicity.run.folder import RunFolder
 from felicity.run.model import Model
-from felicity.run.priors import PRIOR_CONTEXTS, PRIOR_POWER, PriorPlan, plan_priors
+from felicity.run.priors import PRIOR_CONTEXTS, PRIOR_POWER, PRIOR_WEIGHT, PriorPlan, plan_priors
 from felicity.run.steps import fix_pending
 
 BUILT_IN_LANGUAGE = "en"
@@ -42,6 +42,7 @@ class MeasureSettings:
 
     prior_contexts, prior_seed: of word_pmi: how many neutral contexts, and the seed of their choice.
     prior_power: of word_pmi: of the mean over contexts; 1 is the arithmetic mean.
+    prior_weight: of word_pmi: of the log-priors; 0 would be LP.
     prior_texts: a text file with sentences to take contexts from, by default felicity's own prose.
     slln_exponent: of slln_lp. ratings: a dataset or file of rated sentences that morcela is fitted to.
     """
@@ -49,6 +50,7 @@ class MeasureSettings:
     prior_contexts: int = PRIOR_CONTEXTS
     prior_seed: int = 0
     prior_power: float = PRIOR_POWER
+    prior_weight: float = PRIOR_WEIGHT
     prior_texts: Path | None = None
     slln_exponent: float = SLLN_EXPONENT
     ratings: str | None = None
@@ -58,6 +60,8 @@ class MeasureSettings:
             raise BadInput(
                 f"The power of the priors' mean is {self.prior_power}; it must be above 0, at most 100."
             )
+        if not 0 < self.prior_weight <= 1:
+            raise BadInput(f"The weight of the priors is {self.prior_weight}; it must be above 0, at most 1.")
         if not 0 < self.slln_exponent < 1:
             raise BadInput(f"The exponent of slln_lp is {self.slln_exponent}; it must be between 0 and 1.")
 
@@ -144,6 +148,7 @@ def plan_background(
             size=settings.prior_contexts,
             seed=settings.prior_seed,
             power=settings.prior_power,
+            weight=settings.prior_weight,
             cancel=cancel,
         )
     if needs_ratings(measures):

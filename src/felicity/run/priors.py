@@ -25,8 +25,8 @@ from felicity.design import (
 from felicity.measures import CORRECTED, WordPriors, choose_boundary, find_compared, sum_word
 from felicity.run.model import Model
 
-# Chosen on half of BLiMP's paradigms with SmolLM2.
-PRIOR_CONTEXTS, PRIOR_POWER = 128, 2.0
+# Chosen on half of BLiMP's paradigms with SmolLM2 (docs/studies/length.md).
+PRIOR_CONTEXTS, PRIOR_POWER, PRIOR_WEIGHT = 32, 2.0, 1.0
 # What stands for the beginning of a text within a longer one: a new line, or only the space that joins
 # context and text, for tokenizers that put a space before every text.
 NEW_LINE, SPACE = "\n", ""
@@ -45,6 +45,7 @@ class PriorPlan:
     path: Path | None
     seed: int
     power: float
+    weight: float
     contexts: Sequence[NeutralContext]
     compared: Mapping[str, Sequence[PlacedForm]]
     opening: str
@@ -92,7 +93,7 @@ class PriorPlan:
                 logprobs[place, column], n_tokens[place] = sum_word(
                     row, one.begin, one.end, text=one.text, after_space=after_space
                 )
-        return WordPriors(self.words, logprobs, n_tokens, self.compared, self.power)
+        return WordPriors(self.words, logprobs, n_tokens, self.compared, self.power, self.weight)
 
     def describe(self) -> dict[str, Any]:
         """For the manifest."""
@@ -100,6 +101,7 @@ class PriorPlan:
             "contexts": len(self.contexts),
             "seed": self.seed,
             "power": self.power,
+            "weight": self.weight,
             "texts": str(self.path) if self.path else "built-in",
             "words": len(self.words),
             "prompts": len(self.prompts),
@@ -120,11 +122,13 @@ def plan_priors(
     seed: int,
     power: float,
     cancel: bool,
+    weight: float = PRIOR_WEIGHT,
 ) -> PriorPlan:
     """Which words of these requests need a prior, and how this model is asked for it.
 
     path: a text to take neutral contexts from, by default felicity's own. size: how many.
     power: of the mean over them. cancel: whether words that all sentences of an item share are left out.
+    weight: of the log-priors.
 
     Raises BadInput for a script without spaces, NotPossible for a model that reads no context before a text.
     """
@@ -144,6 +148,7 @@ def plan_priors(
         path=path,
         seed=seed,
         power=power,
+        weight=weight,
         contexts=neutral,
         compared=compared,
         opening=_choose_opening(lm, neutral[0]),

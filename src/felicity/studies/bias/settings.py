@@ -42,10 +42,11 @@ class BiasSettings(DataSettings):
     prior_texts: Path | None = option(
         None, "Text file whose sentences are word_pmi's neutral contexts.  [default: built-in prose]"
     )
-    prior_contexts: int = option(128, "Number of neutral contexts of word_pmi.", least=2)
+    prior_contexts: int = option(32, "Number of neutral contexts of word_pmi.", least=2)
     prior_power: float = option(
         2.0, "Power of word_pmi's mean over neutral contexts; 1 is the arithmetic one."
     )
+    prior_weight: float = option(1.0, "Weight of word_pmi's log-priors, above 0 and at most 1.")
     slln_exponent: float = option(0.5, "Exponent of slln_lp, between 0 and 1.", least=0, most=1)
     ratings: str | None = option(
         None, "Rated sentences, other than those of the study, that morcela is fitted to.", metavar="DATASET"
@@ -64,6 +65,7 @@ class BiasSettings(DataSettings):
             prior_texts=self.prior_texts,
             prior_contexts=self.prior_contexts,
             prior_power=self.prior_power,
+            prior_weight=self.prior_weight,
             slln_exponent=self.slln_exponent,
             ratings=self.ratings,
         )
