@@ -76,7 +76,7 @@ def test_plot_prints_the_interaction_whatever_the_items_are_called(cli: Cli, cro
     command = ("plot", crossed, "--y", "y", "--x", "a", "--by", "b", "-o", crossed.with_suffix(".svg"))
     # Student's t with 2 degrees of freedom: 4.303 / sqrt(3) = 2.484.
     named = cli(*command, "--item", "frame").out
-    assert "Interaction over 3 items: 2.000, 95% interval -0.484 to 4.484, d = 2.00" in named
+    assert "Interaction over 3 items: 2.000, 95% CI [−0.484, 4.484], d = 2.00" in named
     assert "the table has no column 'item'; name that of the items with --item" in " ".join(
         cli(*command).out.split()
     )

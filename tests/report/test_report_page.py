@@ -93,7 +93,7 @@ def test_headline_shows_the_estimate_it_was_given(starter_run: ReportInput) -> N
     )
     text = read(render_report(with_tables(starter_run, estimates=chosen))).text
     assert "61.2% of 600 pairs judged right" in text
-    assert "95% interval 59.9–62.6 (Wilson over suites)" in text
+    assert "95% interval [59.9, 62.6] (Wilson over suites)" in text
     assert "Ties31" in text
     assert "Within noise17" in text
 
@@ -104,7 +104,7 @@ def test_every_phenomenon_suite_and_measure_is_shown_with_its_numbers(
     text = read(starter_page).text
     for row in starter_run.estimates.filter(pl.col("measure") == "lp").iter_rows(named=True):
         assert f"{100 * row['accuracy']:.1f}" in text
-        assert f"{100 * row['low']:.1f}–{100 * row['high']:.1f}" in text
+        assert f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]" in text
         if row["level"] in ("phenomenon", "suite"):
             assert row["name"].replace("_", " ") in text
     assert "mean_lp" in text

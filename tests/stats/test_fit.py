@@ -48,7 +48,7 @@ def test_binomial_words_have_z_and_no_df(classic: Classic) -> None:
     model = fit_model(
         "cbind(incidence, size - incidence) ~ period + (1 | herd)", classic("cbpp"), family="binomial"
     )
-    assert "period2: b = -0.99, SE = 0.31, z = -3.24, p = .001" in describe_fit(model)
+    assert "period2: b = −0.99, SE = 0.31, z = −3.24, p = .001" in describe_fit(model)
 
 
 def test_everything_in_the_window_is_there() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.contrasts import ACCURACY
-from felicity.core.wording import ALPHA, p_cell
+from felicity.core.wording import ALPHA, format_interval, p_cell, percent, points
 from felicity.report import Figure, Page, Provenance, Section, render_result, write_page
 from felicity.report.charts import Estimate, Row, Spec, as_altair, chart_accuracy, chart_estimates
 from felicity.run import Run, RunJudgements, command_line, installed, now, read_run_judgements
@@ -246,12 +246,12 @@ def _section(title: str, one: Comparison) -> Section:
 def _show(row: dict[str, Any]) -> dict[str, Any]:
     group = {"group": row["group"]} if "group" in row else {}
     return group | {
-        "first": f"{row['first']} {100 * row['accuracy_first']:.1f}",
-        "second": f"{row['second']} {100 * row['accuracy_second']:.1f}",
+        "first": f"{row['first']} {percent(row['accuracy_first'])}",
+        "second": f"{row['second']} {percent(row['accuracy_second'])}",
         "n": row["n"],
         "suites": row["clusters"],
-        "difference": f"{100 * row['difference']:+.1f}",
-        "95% interval": f"{100 * max(row['low'], -1.0):+.1f} to {100 * min(row['high'], 1.0):+.1f}",
+        "difference": points(row["difference"]),
+        "95% interval": format_interval(max(row["low"], -1.0), min(row["high"], 1.0), points),
         "p": p_cell(row["p"]),
         "Holm": p_cell(row["p_holm"]),
         "BH": p_cell(row["p_bh"]),

@@ -9,6 +9,7 @@ import polars as pl
 
 from felicity.core.files import read_frame
 from felicity.core.frames import Frame, as_polars, is_frame
+from felicity.core.wording import decimal, format_interval
 from felicity.report import render_result
 from felicity.report.charts import SLIDE, Point, Spec, as_altair, chart_lines
 from felicity.stats import average_cells, filter_rows, measure_interaction
@@ -35,10 +36,10 @@ class Means:
         crossed = self.interaction
         if crossed is None:
             return ""
-        size = "" if crossed["d"] is None else f", d = {crossed['d']:.2f}"
+        size = "" if crossed["d"] is None else f", d = {decimal(crossed['d'])}"
         return (
-            f"Interaction over {crossed['n']} items: {crossed['estimate']:.3f}, 95% interval "
-            f"{crossed['low']:.3f} to {crossed['high']:.3f}{size}; {crossed['contrast']}."
+            f"Interaction over {crossed['n']} items: {decimal(crossed['estimate'], 3)}, 95% CI "
+            f"{format_interval(crossed['low'], crossed['high'], places=3)}{size}; {crossed['contrast']}."
         )
 
     def figure(self) -> Spec:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from felicity.core.errors import BadInput, NotPossible, UnknownName
+from felicity.core.wording import decimal, percent
 from felicity.report import render_result
 from felicity.report.charts import Spec, as_altair, chart_curve
 from felicity.run import Run, read_run_judgements
@@ -47,11 +48,15 @@ class PowerAnalysis:
     ties_left_out: int = 0
 
     def __repr__(self) -> str:
-        return f"PowerAnalysis({self.power.power:.3f} with {self.power.n:,} items)"
+        return f"PowerAnalysis({decimal(self.power.power, 3)} with {self.power.n:,} items)"
 
     def _repr_html_(self) -> str:
         return render_result(
-            f"Power {self.power.power:.3f}", self.note, self.summary(), table=self.curve, figure=self.figure()
+            f"Power {decimal(self.power.power, 3)}",
+            self.note,
+            self.summary(),
+            table=self.curve,
+            figure=self.figure(),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -73,7 +78,7 @@ class PowerAnalysis:
     def _describe_goal(self) -> str:
         least, n, suites = self.smallest_difference, self.power.n, self.power.suites
         shows = (
-            "show no difference" if least is None else f"show differences from {100 * least:.2f} points on"
+            "show no difference" if least is None else f"show differences from {percent(least, 2)} points on"
         )
         these = f"{n:,} items"
         if suites == 1:

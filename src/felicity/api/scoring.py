@@ -13,6 +13,7 @@ from felicity.core.frames import Frame, as_polars, is_frame
 from felicity.core.progress import Progress, notebook_progress
 from felicity.core.regions import remove_bars
 from felicity.core.units import to_bits
+from felicity.core.wording import signed
 from felicity.report import render_result
 from felicity.run import (
     Model,
@@ -134,7 +135,7 @@ class Verdict:
         return {name: value for name, value in self.__dict__.items() if name != "info"}
 
     def __repr__(self) -> str:
-        return f"Verdict({self.verdict}, margin {self.margin_nats:+.3f} nats, by {self.model})"
+        return f"Verdict({self.verdict}, margin {signed(self.margin_nats, 3)} nats, by {self.model})"
 
     def summary(self) -> str:
         """The verdict in words."""
@@ -149,7 +150,7 @@ class Verdict:
             {"": label, "sentence": row["text"], "lp (nats)": row["lp"]}
             for label, row in zip("AB", self.sentences, strict=True)
         ]
-        margin = f"Margin {self.margin_nats:+.3f} nats."
+        margin = f"Margin {signed(self.margin_nats, 3)} nats."
         return render_result(self.summary() + ".", margin, table=pl.DataFrame(rows))
 
 

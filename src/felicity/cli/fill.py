@@ -7,6 +7,7 @@ import typer
 from felicity.cli.model_options import ModelOptions, takes_groups
 from felicity.cli.options import Bos, Casing, Json, ModelName, PolicyFields, Quiet, build_policy
 from felicity.cli.terminal import err, out, print_json, print_rows
+from felicity.core.wording import decimal
 
 
 @takes_groups
@@ -51,7 +52,7 @@ def fill(
         out.print(f"\n[bold]{_escape(str(frame[0]))}[/]", soft_wrap=True)
         rows = [
             {name: value for name, value in row.items() if name not in ("frame", "dropped")}
-            | {"logprob": f"{row['logprob']:.3f}"}
+            | {"logprob": decimal(row["logprob"], 3)}
             for row in part.sort("logprob", descending=True).iter_rows(named=True)
         ]
         for row in rows:

@@ -7,6 +7,7 @@ import typer
 
 from felicity.cli.options import Json
 from felicity.cli.terminal import err, out, print_json, print_rows
+from felicity.core.wording import format_digits, p_cell
 
 NUMBERS = ("estimate", "se", "df", "statistic", "p", "low", "high", "sd", "corr")
 
@@ -108,8 +109,10 @@ def read_contrasts(options: list[str]) -> dict[str, Any]:
 def _shown(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Numbers to four digits, without empty columns."""
     kept = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    return [{name: _digits(row[name]) for name in kept} for row in rows]
+    return [{name: _write(name, row[name]) for name in kept} for row in rows]
 
 
-def _digits(value: Any) -> Any:
-    return f"{value:.4g}" if isinstance(value, float) else value
+def _write(name: str, value: Any) -> Any:
+    if not isinstance(value, float):
+        return value
+    return p_cell(value) if name == "p" else format_digits(value)

@@ -8,6 +8,7 @@ from felicity.cli.model_options import ModelOptions, PolicyOptions, takes_groups
 from felicity.cli.options import Json, ModelName, Unit
 from felicity.cli.terminal import err, out, print_json
 from felicity.core.regions import remove_bars
+from felicity.core.wording import decimal, signed
 
 if TYPE_CHECKING:
     from felicity.api import Verdict
@@ -57,9 +58,9 @@ def _print_result(result: "Verdict", unit: str) -> None:
     scored = [value for row in result.sentences for value in row["logprob"] if value is not None]
     worst = min(scored, default=0.0)
     for label, row in zip("AB", result.sentences, strict=True):
-        out.print(f"\n[bold]{label}[/]  lp {convert_nats(row['lp'], unit):.3f} {unit}")
+        out.print(f"\n[bold]{label}[/]  lp {decimal(convert_nats(row['lp'], unit), 3)} {unit}")
         _print_bars(row, worst, unit)
-    margin = f"margin {convert_nats(result.margin_nats, unit):+.3f} {unit}"
+    margin = f"margin {signed(convert_nats(result.margin_nats, unit), 3)} {unit}"
     out.print(f"\n{result.summary()}: {margin}.", soft_wrap=True, markup=False)
     if result.same_tokens:
         out.print("Both sentences are the same tokens to this model.")
@@ -94,6 +95,6 @@ def _print_bars(row: dict[str, Any], worst: float, unit: str) -> None:
         bits = to_bits(-value)
         colour = "red" if bits > 10 else "yellow" if bits > 5 else "green"
         table.add_row(
-            escape(piece), f"{convert_nats(-value, unit):.2f} {unit}", f"[{colour}]{'█' * cells}[/]"
+            escape(piece), f"{decimal(convert_nats(-value, unit))} {unit}", f"[{colour}]{'█' * cells}[/]"
         )
     out.print(table)

@@ -12,6 +12,7 @@ from felicity.cli.rate_people import Database, forget, links, open_store, releas
 from felicity.cli.rate_simulate import StudyFolder, need_web, simulate
 from felicity.cli.terminal import err, out, print_json, print_rows
 from felicity.core.errors import BadInput, NotPossible
+from felicity.core.wording import decimal, percent
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -393,7 +394,7 @@ def status(study: StudyFolder, database: Database = None, json: Json = False) ->
         return
     totals = found.totals
     print_rows(found.lists, right=tuple(found.lists[0])[2:])
-    drop_out = "" if totals["drop_out"] is None else f" ({100 * totals['drop_out']:.0f}%)"
+    drop_out = "" if totals["drop_out"] is None else f" ({percent(totals['drop_out'], 0)}%)"
     minutes = "" if totals["median_minutes"] is None else f"; median {totals['median_minutes']} minutes"
     out.print(
         f"\n{totals['finished']} of {totals['quota']} lists finished, {totals['live']} live, "
@@ -507,7 +508,7 @@ def reopen(
         print_json({"changed": changed, "raters": chosen.to_dicts()})
         return
     rows = [
-        {**row, "reliability": "" if row["reliability"] is None else f"{row['reliability']:.3f}"}
+        {**row, "reliability": decimal(row["reliability"], 3)}
         for row in chosen.filter(~chosen["kept"]).iter_rows(named=True)
     ]
     if rows:

@@ -7,6 +7,7 @@ import typer
 
 from felicity.cli.options import Json
 from felicity.cli.terminal import describe_units, err, out, print_accuracy, print_json
+from felicity.core.wording import format_interval, percent
 
 
 def replay(
@@ -67,8 +68,8 @@ def replay(
         for shown, meaning in (("overall", "over items"), ("macro", "over suites")):
             row = done["estimates"].filter(level=shown, measure=measure).row(0, named=True)
             out.print(
-                f"{done.headline.name} {meaning}: [bold]{100 * row['accuracy']:.2f}[/] "
-                f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), {describe_units(row)}",
+                f"{done.headline.name} {meaning}: [bold]{percent(row['accuracy'], 2)}[/] "
+                f"{format_interval(row['low'], row['high'], percent)}, {describe_units(row)}",
                 soft_wrap=True,
             )
     out.print(f"\nRun folder: {folder}" + (f"\nReport: {page}" if page else ""), soft_wrap=True)

@@ -27,6 +27,7 @@ from felicity.core.contrasts import ACCURACY
 from felicity.core.errors import BadInput
 from felicity.core.policy import describe_policies
 from felicity.core.regions import BOUNDARIES
+from felicity.core.wording import decimal, format_interval, percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -236,10 +237,10 @@ def _print_summary(done: "Run") -> None:
         for level, meaning in (("overall", "over items"), ("macro", "over suites")):
             row = done["estimates"].filter(level=level, measure=measure).row(0, named=True)
             out.print(
-                f"{headline.name} {meaning}: [bold]{100 * row['accuracy']:.1f}[/] "
-                f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), {describe_units(row)}; "
+                f"{headline.name} {meaning}: [bold]{percent(row['accuracy'])}[/] "
+                f"{format_interval(row['low'], row['high'], percent)}, {describe_units(row)}; "
                 f"{row['ties']:,} ties, {row['unstable']:,} within numerical noise"
-                + (f"; people {100 * row['people']:.1f}" if row.get("people") is not None else ""),
+                + (f"; people {percent(row['people'])}" if row.get("people") is not None else ""),
                 soft_wrap=True,
             )
     if "baselines" in done.tables:
@@ -259,8 +260,8 @@ def _print_correlations(correlations: "pl.DataFrame") -> None:
             "condition": row["condition"],
             "method": row["method"],
             "n": row["n"],
-            "r": "" if row["r"] is None else f"{row['r']:.3f}",
-            "95% interval": "" if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}",
+            "r": decimal(row["r"], 3),
+            "95% interval": format_interval(row["low"], row["high"], places=3),
         }
         for row in correlations.filter(level="all").iter_rows(named=True)
     ]

@@ -24,6 +24,7 @@ from felicity.cli.options import (
     build_policy,
 )
 from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
+from felicity.core.wording import decimal
 
 if TYPE_CHECKING:
     from felicity.run import Model
@@ -250,7 +251,7 @@ def _tell_outcome(extension: "Extension", outcome: dict[str, Any], *, json: bool
     if json:
         print_json(outcome | {"fates": table.to_dicts()})
         return
-    rows = [row | {"percent": f"{row['percent']:.1f}"} for row in table.to_dicts()]
+    rows = [row | {"percent": decimal(row["percent"], 1)} for row in table.to_dicts()]
     print_rows(rows, right=("sentences", "percent"))
     err.print(
         f"Stopped: {outcome['stopped']}. {outcome['requests']:,} requests are stored, "

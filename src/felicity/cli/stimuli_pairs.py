@@ -7,6 +7,7 @@ import typer
 
 from felicity.cli.options import Json, Quiet
 from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
+from felicity.core.wording import format_share, percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,13 +139,13 @@ def _print_account(made: "PairSet", unparsed: "pl.DataFrame | None", path: Path,
     )
     rows = table.select(SHOWN).to_dicts()
     for row in rows:
-        row["top_share"] = f"{100 * row['top_share']:.1f}%"
+        row["top_share"] = format_share(row["top_share"])
     print_rows(rows, right=("n", "dropped", "duplicates", "distinct_words", "top_share"))
     total, dropped = len(made.pairs), int(made.account["dropped"].sum())
     begun, seconds = int(made.account["begun"].sum()), float(made.account["seconds"].sum())
     out.print(
         f"\n{total:,} pairs in {path}; {dropped:,} of {begun:,} dropped for their length "
-        f"({100 * dropped / max(begun, 1):.2f}%), {seconds:.0f} s.",
+        f"({percent(dropped / max(begun, 1), 2)}%), {seconds:.0f} s.",
         soft_wrap=True,
         markup=False,
     )

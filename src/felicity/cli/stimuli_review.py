@@ -8,6 +8,7 @@ import typer
 
 from felicity.cli.options import Quiet
 from felicity.cli.terminal import err, out, print_rows
+from felicity.core.wording import decimal, format_interval
 
 if TYPE_CHECKING:
     from felicity.stimuli.extension import Extension
@@ -134,7 +135,7 @@ def print_summary(extension: "Extension", state: "State") -> None:
     from felicity.stimuli.review import PAPER_ROWS, list_second_readings, tabulate_rejections
 
     table = tabulate_rejections(state, PAPER_ROWS.get(extension.task().form))
-    rows = [row | {"percent": f"{row['percent']:.2f}"} for row in table.to_dicts()]
+    rows = [row | {"percent": decimal(row["percent"])} for row in table.to_dicts()]
     print_rows(rows, right=("sentences", "percent"))
     both = list_second_readings(state)
     if both.height:
@@ -142,7 +143,9 @@ def print_summary(extension: "Extension", state: "State") -> None:
         told = f"Two readers agree on {agreed} of {both.height} pairs"
         if both["first"].n_unique() + both["second"].n_unique() > 2:
             row = cohen_kappa(both["first"], both["second"]).row(0, named=True)
-            told += f"; Cohen's kappa {row['kappa']:.2f}, 95% CI [{row['low']:.2f}, {row['high']:.2f}]"
+            told += (
+                f"; Cohen's kappa {decimal(row['kappa'])}, 95% CI {format_interval(row['low'], row['high'])}"
+            )
         out.print(f"{told}.", markup=False)
     if state.accepted:
         _print_balance(state)

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from felicity.core.progress import LOADING, Progress
+from felicity.core.wording import decimal, format_interval, percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +68,7 @@ def print_rows(rows: list[dict[str, Any]], *, right: tuple[str, ...] = ()) -> No
 def format_numbers(table: "pl.DataFrame", digits: int = 3) -> list[dict[str, Any]]:
     """The rows of a table for printing, its fractions rounded."""
     return [
-        {name: f"{value:.{digits}f}" if isinstance(value, float) else value for name, value in row.items()}
+        {name: decimal(value, digits) if isinstance(value, float) else value for name, value in row.items()}
         for row in table.iter_rows(named=True)
     ]
 
@@ -80,19 +81,15 @@ def print_accuracy(estimates: "pl.DataFrame", level: str, *, measure: str, score
             level: row["name"],
             "n": row["n"],
             "suites": row["suites"],
-            score: f"{100 * row['accuracy']:.1f}",
-            "95% interval": f"{100 * row['low']:.1f} to {100 * row['high']:.1f}",
+            score: percent(row["accuracy"]),
+            "95% interval": format_interval(row["low"], row["high"], percent),
             "over": _units(row),
             "ties": row["ties"],
         }
-        | ({"people": _share(row["people"])} if "people" in row else {})
+        | ({"people": percent(row["people"])} if "people" in row else {})
         for row in part.iter_rows(named=True)
     ]
     print_rows(rows, right=("n", "suites", score, "95% interval", "ties", "people"))
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{100 * value:.1f}"
 
 
 def describe_units(row: dict[str, Any]) -> str:

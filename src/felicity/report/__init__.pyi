@@ -16,7 +16,9 @@ from .wording import MISSING as MISSING
 from .wording import count as count
 from .wording import counted as counted
 from .wording import decimal as decimal
+from .wording import format_interval as format_interval
 from .wording import percent as percent
 from .wording import percent_interval as percent_interval
+from .wording import points as points
 from .wording import signed as signed
 from .wording import spaced as spaced

@@ -5,6 +5,7 @@ from html import escape
 import polars as pl
 
 from felicity.report.charts import WIDE, Row, Spec, chart_accuracy, draw_svg
+from felicity.report.wording import format_digits
 
 MOST_ROWS = 20
 STYLE = (
@@ -53,4 +54,4 @@ def _render_table(table: pl.DataFrame) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return format_digits(value) if isinstance(value, float) else str(value)

@@ -22,6 +22,8 @@ MOST_SUITES = 300
 FILES = ("svg", "png", "pdf")
 FULL_TINT = 16.0
 WORDS = (
+    "format_date",
+    "format_interval",
     "percent",
     "decimal",
     "signed",
@@ -76,7 +78,7 @@ def _read_model(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def read_date(manifest: Mapping[str, Any]) -> str:
     """The date of the run, without the time of day."""
-    return str(manifest.get("created") or "").partition("T")[0]
+    return wording.format_date(manifest.get("created"))
 
 
 def _rows(value: Any, term: str, *, skip: str = "") -> list[tuple[str, str]]:

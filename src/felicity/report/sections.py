@@ -24,7 +24,7 @@ from felicity.report.charts import (
     chart_scatter,
 )
 from felicity.report.run_tables import ReportInput
-from felicity.report.wording import count, counted, decimal, percent, spaced, unit
+from felicity.report.wording import count, counted, decimal, format_interval, percent, spaced, unit
 
 MOST_ROWS = 120
 MOST_FIGURES = 60
@@ -214,7 +214,7 @@ def _predictions(report: ReportInput) -> Section | None:
             *((formulas.get(row["name"], ""),) if formulas else ()),
             *((row["measure"],) if several else ()),
             percent(row["accuracy"]),
-            f"{percent(row['low'])}–{percent(row['high'])}",
+            format_interval(row["low"], row["high"], percent),
             count(row["n"]),
         )
         for row in estimates.iter_rows(named=True)
@@ -364,7 +364,7 @@ def _correlations(report: ReportInput, heading: str) -> Section | None:
                 row["measure"],
                 row["method"],
                 decimal(row["r"], 3),
-                f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)}",
+                format_interval(row["low"], row["high"], places=3),
                 count(row["n"]),
             )
             for row in whole.iter_rows(named=True)

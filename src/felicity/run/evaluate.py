@@ -13,6 +13,7 @@ import polars as pl
 from felicity.core.contrasts import Headline
 from felicity.core.errors import BadInput, NotPossible, UnknownName
 from felicity.core.progress import Progress, notebook_progress
+from felicity.core.wording import format_share
 from felicity.data import (
     Columns,
     Dataset,
@@ -59,7 +60,7 @@ class Run:
     def __repr__(self) -> str:
         overall = self.accuracy().row(0, named=True)
         model, dataset = (self.manifest[part].get("name") for part in ("model", "dataset"))
-        share = f"{100 * overall['accuracy']:.1f}% of {overall['n']:,} items"
+        share = f"{format_share(overall['accuracy'])} of {overall['n']:,} items"
         return f"Run({model} on {dataset}: {self.headline.noun} {share})"
 
     def _repr_html_(self) -> str:

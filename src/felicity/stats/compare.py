@@ -9,7 +9,15 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.core.wording import ALPHA, NO_DIFFERENCE, format_number, format_p, format_share, is_detected
+from felicity.core.wording import (
+    ALPHA,
+    NO_DIFFERENCE,
+    format_interval,
+    format_number,
+    format_p,
+    format_share,
+    is_detected,
+)
 from felicity.stats.frames import Codes, Frame, Vector, as_polars, numbers, take_column
 from felicity.stats.inference import Clusters, Estimates, compare_shares, least_p, spread_clusters
 from felicity.stats.paired_tests import Pairs, Ties, mcnemar_p, pair_answers, permute_pairs, sum_by_cluster
@@ -238,11 +246,12 @@ def _sentence(row: dict[str, Any], level: float, passed: str, alpha: float, *, m
         test += f" on {row['only_first']} against {row['only_second']} discordant items"
         test += f", {row['left_out']} tied items left out" if row["left_out"] else ""
     shares = [format_share(row[f"accuracy_{side}"]) for side in (higher, lower)]
-    points = [format_number(100.0 * value) for value in (abs(row["difference"]), *ends)]
+    points = format_number(100.0 * abs(row["difference"]))
+    span = format_interval(100.0 * ends[0], 100.0 * ends[1], format_number)
     over = f" over {row['clusters']} suites" if row["over"] == "suites" else " over items"
     text = (
         f"{row[higher]}: {shares[0]} of {row['n']} items {passed}, {row[lower]}: {shares[1]}; "
-        f"a difference of {points[0]} points, {level:.0%} CI [{points[1]}, {points[2]}]{over} "
+        f"a difference of {points} points, {level:.0%} CI {span}{over} "
         f"({test}, {format_p(row['p'])}"
     )
     text += f", Holm-adjusted {format_p(row['p_holm'])})" if many else ")"

@@ -10,7 +10,7 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.core.wording import format_df, format_number, format_p
+from felicity.core.wording import format_df, format_interval, format_number, format_p
 from felicity.stats.correlation import check_pairs
 from felicity.stats.frames import Frame, Values, Vector, as_polars
 from felicity.stats.generalized import GeneralizedRegression, describe_generalized, fit_clm, fit_glm
@@ -145,7 +145,7 @@ def describe_regression(fit: Regression, *, effects: bool = True) -> str:
     sentences = [
         f"{row['term']}: b = {format_number(row['estimate'])}, SE = {format_number(row['se'])}, "
         f"t({format_df(row['df'])}) = {format_number(row['statistic'])}, {format_p(row['p'])}, "
-        f"{fit.level:.0%} CI [{format_number(row['low'])}, {format_number(row['high'])}]"
+        f"{fit.level:.0%} CI {format_interval(row['low'], row['high'], format_number)}"
         for row in fit.fixed.to_dicts()
     ]
     return f"{kind} " + "; ".join(sentences) + "."

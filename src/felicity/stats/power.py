@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.special import ndtri
 
 from felicity.core.errors import BadInput, NotPossible
-from felicity.core.wording import format_number, format_share
+from felicity.core.wording import decimal, format_number, format_share
 from felicity.stats.frames import Codes, Vector
 from felicity.stats.inference import compare_shares, spread_clusters
 from felicity.stats.paired_tests import Pairs
@@ -191,12 +191,12 @@ def describe_power(power: Power, *, test: ItemTest = "score") -> str:
         f"If one model alone is right on {format_share(power.only_first)} of the items and the other alone "
         f"on {format_share(power.only_second)}, {used} on {units} finds the "
         f"difference of {format_number(100.0 * abs(power.difference))} points with probability "
-        f"{power.power:.3f} (alpha {power.alpha:g})."
+        f"{decimal(power.power, 3)} (alpha {power.alpha:g})."
     )
     if power.type_m == power.type_m:
         text += (
             f" A significant difference would on average be {format_number(power.type_m)} times the true one "
-            f"(Type M) and have the wrong sign with probability {power.type_s:.3f} (Type S)."
+            f"(Type M) and have the wrong sign with probability {decimal(power.type_s, 3)} (Type S)."
         )
     return text
 

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
 from felicity.core.errors import FelicityError
+from felicity.core.wording import decimal
 from felicity.stats import cohen_kappa
 from felicity.stimuli import split_target
 from felicity.stimuli.extension import BY_PEOPLE, Extension
@@ -236,5 +237,5 @@ def _agreement(state: State) -> str:
     sentence = f"Two readers agree on {agreed} of {both.height} pairs"
     if both["first"].n_unique() + both["second"].n_unique() > 2:
         row = cohen_kappa(both["first"], both["second"]).row(0, named=True)
-        sentence += f"; Cohen's kappa is {row['kappa']:.2f}"
+        sentence += f"; Cohen's kappa is {decimal(row['kappa'])}"
     return f"{sentence}."

@@ -6,6 +6,7 @@ from dataclasses import replace
 import polars as pl
 
 from felicity.core.errors import NotPossible
+from felicity.core.wording import decimal, format_interval
 from felicity.humans import (
     Population,
     RatingStudy,
@@ -84,5 +85,6 @@ def describe_rating_power(found: pl.DataFrame) -> str:
     hits, n = int(found["significant"].sum()), found.height
     low, high = clopper_pearson(hits, n)
     return (
-        f"power {hits / n:.2f} ({low:.2f} to {high:.2f}) in {n} simulated studies, two-sided p <= {ALPHA:g}"
+        f"power {decimal(hits / n)} {format_interval(low, high)} in {n} simulated studies, "
+        f"two-sided p <= {ALPHA:g}"
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from felicity.report.charts.canvas import LIGHT, Canvas, Spec, finish, plot
-from felicity.report.wording import count, percent
+from felicity.report.wording import count, format_interval, percent
 
 GLYPH_WIDTH = 6.9
 LONGEST_NAME = 330.0
@@ -173,7 +173,7 @@ def _words(rows: Sequence[Row], layout: Layout, *, noun: str) -> list[Any]:
             "name": row.name,
             "link": row.link,
             "accuracy": percent(row.accuracy),
-            "interval": f"{percent(row.low)}–{percent(row.high)}",
+            "interval": format_interval(row.low, row.high, percent),
             "n": count(row.n),
         }
         for place, row in enumerate(rows)

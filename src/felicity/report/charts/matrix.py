@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from felicity.report.charts.canvas import LIGHT, Canvas, Spec, finish, plot
-from felicity.report.wording import MINUS
+from felicity.report.wording import MINUS, format_digits
 
 SHADES = 8
 GLYPH = 0.52
@@ -173,8 +173,8 @@ def _ramp(start: float, height: float, largest: float, unit: str, *, diverging: 
         {"shape": f"M{14 * place},0h13v10h-13z", **_colour(step, diverging=diverging)}
         for place, step in enumerate(steps)
     ]
-    low = f"{MINUS}{largest:.3g}" if diverging else "0"
-    high = f"{'+' if diverging else ''}{largest:.3g} {unit}".rstrip()
+    low = f"{MINUS}{format_digits(largest, 3)}" if diverging else "0"
+    high = f"{'+' if diverging else ''}{format_digits(largest, 3)} {unit}".rstrip()
     style = {"y": height + 44, "fontSize": 12, "color": LIGHT["soft"], "aria": False}
     texts = [
         plot([{"word": low}]).mark_text(**style, align="left", x=start),

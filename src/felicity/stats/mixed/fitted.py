@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.wording import format_df, format_number, format_p, format_share
+from felicity.core.wording import format_df, format_interval, format_number, format_p, format_share
 from felicity.stats.frames import Vector
 from felicity.stats.mixed.model_frame import ModelFrame
 from felicity.stats.mixed.random_effects import Block, RandomEffects
@@ -375,7 +375,7 @@ def describe_effect(row: Mapping[str, Any], level: float) -> str:
     return (
         f"{name}: b = {format_number(row['estimate'])}, SE = {format_number(row['se'])}, "
         f"{test}, {format_p(row['p'])}, "
-        f"{level:.0%} CI [{format_number(row['low'])}, {format_number(row['high'])}]"
+        f"{level:.0%} CI {format_interval(row['low'], row['high'], format_number)}"
     )
 
 

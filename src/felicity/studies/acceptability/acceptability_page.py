@@ -3,6 +3,7 @@
 from functools import partial
 
 from felicity.core.schemas import SIMULATED_NOTE
+from felicity.core.wording import format_interval
 from felicity.report import Figure, Page, Section, count, counted, decimal, signed
 from felicity.report.charts import Dot, chart_scatter
 from felicity.studies.acceptability.analysis import Results
@@ -80,7 +81,7 @@ def _doubts(results: Results) -> list[str]:
             f"choosing the highest of {len(ranked)} correlations."
         )
     bounds = [
-        f"{row['bound']} = {decimal(row['r'], 3)} ({decimal(row['low'], 3)} to {decimal(row['high'], 3)})"
+        f"{row['bound']} = {decimal(row['r'], 3)} {format_interval(row['low'], row['high'], places=3)}"
         for row in results["ceilings"].filter(setting=setting).iter_rows(named=True)
     ]
     if bounds:
@@ -114,7 +115,7 @@ def _scatter(results: Results) -> Section:
             r = results["correlations"].filter(setting=setting, **cell._asdict())["r"].item()
             corners[panel] = f"r = {decimal(r, 3)}"
             dots += [
-                Dot(panel, "", a, b, hover=f"rated {a:.2f}: {shorten_sentence(text)}")
+                Dot(panel, "", a, b, hover=f"rated {decimal(a)}: {shorten_sentence(text)}")
                 for a, b, text in zip(rating.tolist(), spread.tolist(), texts, strict=True)
             ]
         figures.append(

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.wording import NO_DIFFERENCE, format_p, is_detected
+from felicity.core.wording import NO_DIFFERENCE, decimal, format_p, is_detected
 from felicity.studies.acceptability.analysis import Results
 from felicity.studies.acceptability.correlations import CONTEXT, MEASURE, PEOPLE
 from felicity.studies.acceptability.rated_rows import NONE
@@ -41,7 +41,7 @@ def answer_question(results: Results) -> str:
     best = ranked[0]
     claim = (
         f"{name_measure(best['measure'])} of {best['model']}{_given(best['context'])} has the highest "
-        f"correlation with {name_ratings(setting)}, r = {best['r']:.2f}"
+        f"correlation with {name_ratings(setting)}, r = {decimal(best['r'])}"
     )
     bounds = dict(results["ceilings"].filter(setting=setting).select("bound", "r").iter_rows())
     if best["r"] <= 0:
@@ -49,7 +49,7 @@ def answer_question(results: Results) -> str:
     if "UB1" not in bounds:
         return f"{claim}."
     side = "below" if best["r"] < bounds["UB1"] else "not below"
-    return f"{claim}, {side} the {bounds['UB1']:.2f} that one person reaches with the others (UB1)."
+    return f"{claim}, {side} the {decimal(bounds['UB1'])} that one person reaches with the others (UB1)."
 
 
 def _given(context: str) -> str:
@@ -83,12 +83,12 @@ def _describe_best(results: Results, setting: str) -> str:
         return ""
     best = ranked[0]
     bound = results["ceilings"].filter(setting=setting, bound="UB1")["r"].to_list()
-    ceiling = f"; one person reaches {bound[0]:.3f} (UB1)" if bound else ""
+    ceiling = f"; one person reaches {decimal(bound[0], 3)} (UB1)" if bound else ""
     sign = "" if best["r"] > 0 else " (no score correlates positively)"
     return (
         f"The highest of {len(ranked)} correlations with {name_ratings(setting)}{sign} is that of "
         f"{name_measure(best['measure'])} of {best['model']} with context '{best['context']}': "
-        f"r = {best['r']:.3f}{ceiling}."
+        f"r = {decimal(best['r'], 3)}{ceiling}."
     )
 
 
@@ -125,7 +125,7 @@ def _describe_measures(results: Results, model: str) -> str:
         clauses.append(f"with {NO_DIFFERENCE} from {_join(others['none'])}")
     return (
         f"Of the measures of {model} without a context, {name_measure(best['measure'])} has the highest "
-        f"correlation with {name_ratings(setting)} (r = {best['r']:.3f}): {'; '.join(clauses)}."
+        f"correlation with {name_ratings(setting)} (r = {decimal(best['r'], 3)}): {'; '.join(clauses)}."
     )
 
 
@@ -153,8 +153,8 @@ def _describe_contexts(results: Results, model: str) -> list[str]:
                 else f"The context '{setting}' makes {NO_DIFFERENCE} to {what}"
             )
             sentences.append(
-                f"{claim}: r = {best['r']:.3f} with it and {without['r']:.3f} without (t({row['df']}) = "
-                f"{abs(row['t']):.2f}, Holm-adjusted {format_p(row['p_holm'])})."
+                f"{claim}: r = {decimal(best['r'], 3)} with it and {decimal(without['r'], 3)} without "
+                f"(t({row['df']}) = {decimal(abs(row['t']))}, Holm-adjusted {format_p(row['p_holm'])})."
             )
     return sentences
 
@@ -169,11 +169,11 @@ def _describe_compression(results: Results) -> list[str]:
         for model in results.models:
             for cell in rank_cells(results, model=model, context=setting, setting=setting)[:1]:
                 for row in effects.filter(who=model, measure=cell["measure"]).head(1).to_dicts():
-                    ratios.append(f"{model} ({name_measure(cell['measure'])}) {row['sd_ratio']:.2f}")
+                    ratios.append(f"{model} ({name_measure(cell['measure'])}) {decimal(row['sd_ratio'])}")
         models = f", for models: {', '.join(ratios)}" if ratios else ""
         sentences.append(
-            f"In the context '{setting}' the SD of people's mean ratings is {human['sd_ratio']:.2f} times "
-            f"that without{models} (below 1 values are compressed; not tested)."
+            f"In the context '{setting}' the SD of people's mean ratings is {decimal(human['sd_ratio'])} "
+            f"times that without{models} (below 1 values are compressed; not tested)."
         )
     return sentences
 

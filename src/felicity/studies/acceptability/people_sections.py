@@ -4,7 +4,7 @@ from functools import partial
 
 import polars as pl
 
-from felicity.core.wording import format_p
+from felicity.core.wording import format_df, format_interval, format_p
 from felicity.report import Figure, Section, count, decimal, signed
 from felicity.report.charts import Dot, Point, chart_lines, chart_scatter
 from felicity.studies.acceptability.analysis import Results
@@ -26,7 +26,7 @@ def show_people(results: Results) -> Section | None:
         corners[panel] = f"r = {decimal(row['r'], 3)}"
         x, y = ratings.mean(row["first"]), ratings.mean(row["second"])
         dots += [
-            Dot(panel, "", a, b, hover=f"{a:.2f}, {b:.2f}: {shorten_sentence(text)}")
+            Dot(panel, "", a, b, hover=f"{decimal(a)}, {decimal(b)}: {shorten_sentence(text)}")
             for a, b, text in zip(x.tolist(), y.tolist(), texts, strict=True)
         ]
     figure = Figure(
@@ -47,7 +47,7 @@ def show_people(results: Results) -> Section | None:
     rows = [
         (
             f"{label_setting(row['first'])}, {label_setting(row['second'])}",
-            f"{decimal(row['r'], 4)} ({decimal(row['low'], 3)}–{decimal(row['high'], 3)})",
+            f"{decimal(row['r'], 4)} {format_interval(row['low'], row['high'], places=3)}",
             decimal(row["spearman"], 3),
             decimal(row["kendall"], 3),
             signed(row["difference"], 3),
@@ -62,7 +62,7 @@ def show_people(results: Results) -> Section | None:
         notes.append(
             f"Regression of {label_setting(row['first'])} and {label_setting(row['second'])} on "
             f"{label_setting(NONE)} (y ~ x + ctx + x:ctx): {what} {signed(row['estimate'], 3)}, "
-            f"t({row['df']:.0f}) = "
+            f"t({format_df(row['df'])}) = "
             f"{signed(row['statistic'])}, {format_p(row['p'])}."
         )
     for row in results["shifts"].iter_rows(named=True):
@@ -72,7 +72,7 @@ def show_people(results: Results) -> Section | None:
                 f"{row['n']} {row['sentences']} sentences ({label_setting(NONE)} {sign} {row['bound']:g}) "
                 "move by "
                 f"{signed(row['shift'], 3)} in the context '{row['setting']}'"
-                + ("" if row["low"] is None else f" ({signed(row['low'], 3)} to {signed(row['high'], 3)})")
+                + ("" if row["low"] is None else f" {format_interval(row['low'], row['high'], signed, 3)}")
                 + "."
             )
     for row in results["lines"].iter_rows(named=True):
@@ -173,7 +173,7 @@ def show_ordinal(results: Results) -> Section | None:
                 row["formula"],
                 row["term"],
                 signed(row["estimate"], 3),
-                f"{signed(row['low'], 3)} to {signed(row['high'], 3)}",
+                format_interval(row["low"], row["high"], signed, 3),
                 show_p(row["p"]),
                 count(row["n"]),
             )

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from felicity.core.wording import format_interval
 from felicity.report import Figure, Section, count, decimal, signed
 from felicity.report.charts import Cell as Box
 from felicity.report.charts import Estimate, chart_estimates, chart_matrix
@@ -41,7 +42,7 @@ def show_table(results: Results) -> Section:
                 if cell
             ]
         for bound in results["ceilings"].filter(setting=setting).iter_rows(named=True):
-            interval = f"{decimal(bound['r'], 3)} ({decimal(bound['low'])}–{decimal(bound['high'])})"
+            interval = f"{decimal(bound['r'], 3)} {format_interval(bound['low'], bound['high'])}"
             rows.append(
                 (label_setting(setting), bound["bound"], "people", interval, *[""] * (len(measures) - 1))
             )
@@ -81,7 +82,7 @@ def _cell(cell: dict[str, Any] | None) -> str:
     if cell is None:
         return "–"
     marks = ("*" if cell["best_measure"] else "") + ("†" if cell["best_model"] else "")
-    return f"{decimal(cell['r'], 3)}{marks} ({decimal(cell['low'])}–{decimal(cell['high'])})"
+    return f"{decimal(cell['r'], 3)}{marks} {format_interval(cell['low'], cell['high'])}"
 
 
 def draw_ceilings(results: Results, setting: str) -> Figure:
@@ -221,9 +222,9 @@ def show_effects(results: Results) -> Section | None:
             (
                 _who(row),
                 row["context"],
-                f"{decimal(row['slope'])} ({decimal(row['slope_low'])}–{decimal(row['slope_high'])})",
+                f"{decimal(row['slope'])} {format_interval(row['slope_low'], row['slope_high'])}",
                 decimal(row["sd_ratio"]),
-                f"{signed(row['raised'])} ({signed(row['raised_low'])} to {signed(row['raised_high'])})",
+                f"{signed(row['raised'])} {format_interval(row['raised_low'], row['raised_high'], signed)}",
                 signed(row["good"]),
                 signed(row["bad"]),
             )

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.wording import p_cell
+from felicity.core.wording import decimal, format_interval, p_cell, percent_interval, points
 from felicity.report import Figure, Page, Section, count
 from felicity.report.charts import Row, chart_accuracy
 from felicity.studies.benchmark.scores import AVERAGE, CORRECTED, PUBLISHED, VERSIONS
@@ -44,12 +44,12 @@ def _answer(scores: pl.DataFrame) -> str:
     means = scores.filter(task=AVERAGE)
     if means.is_empty():
         row = scores.filter(version=CORRECTED).sort("score", descending=True).row(0, named=True)
-        return f"{row['model']} scores {row['score']:.2f} on {row['title']}."
+        return f"{row['model']} scores {decimal(row['score'])} on {row['title']}."
     parts = []
     for (model,), part in means.group_by("model", maintain_order=True):
         cells = {row["version"]: row for row in part.iter_rows(named=True)}
         published, corrected = cells[PUBLISHED]["score"], cells[CORRECTED]["score"]
-        parts.append(f"{model} {corrected:.2f} corrected and {published:.2f} as published")
+        parts.append(f"{model} {decimal(corrected)} corrected and {decimal(published)} as published")
     return f"The mean of the tasks is {'; '.join(parts)}."
 
 
@@ -86,8 +86,8 @@ def _findings(scores: pl.DataFrame) -> list[str]:
         change = cells[CORRECTED]["score"] - cells[PUBLISHED]["score"]
         if abs(change) >= 0.005:
             found.append(
-                f"{model}, {title}: {cells[PUBLISHED]['score']:.2f} as published, "
-                f"{cells[CORRECTED]['score']:.2f} corrected."
+                f"{model}, {title}: {decimal(cells[PUBLISHED]['score'])} as published, "
+                f"{decimal(cells[CORRECTED]['score'])} corrected."
             )
         low, chance = cells[CORRECTED]["low"], cells[CORRECTED]["chance"]
         if low is not None and low <= chance and cells[CORRECTED]["task"] != AVERAGE:
@@ -118,8 +118,8 @@ def _ties(part: pl.DataFrame) -> str:
 
 def _cell(row: dict[str, Any]) -> str:
     if row["low"] is None:
-        return f"{row['score']:.2f}"
-    return f"{row['score']:.2f} ({row['low']:.1f}–{row['high']:.1f})"
+        return decimal(row["score"])
+    return f"{decimal(row['score'])} {format_interval(row['low'], row['high'], places=1)}"
 
 
 def _comparisons(study: Study) -> tuple[Section, ...]:
@@ -131,7 +131,7 @@ def _comparisons(study: Study) -> tuple[Section, ...]:
             row["task"],
             row["a"],
             row["b"],
-            f"{100 * row['difference']:+.1f} ({100 * row['low']:+.1f} to {100 * row['high']:+.1f})",
+            f"{points(row['difference'])} {format_interval(row['low'], row['high'], points)}",
             p_cell(row["p"]),
             p_cell(row["p_holm"]),
             row["over"],
@@ -156,7 +156,7 @@ def _reading(study: Study) -> tuple[Section, ...]:
     if table is None:
         return ()
     rows = tuple(
-        (row["model"], row["task"], row["words"], f"{row['score']:.2f}", count(row["n"]))
+        (row["model"], row["task"], row["words"], decimal(row["score"]), count(row["n"]))
         for row in table.iter_rows(named=True)
     )
     return (
@@ -177,7 +177,7 @@ def _suites(suites: pl.DataFrame) -> Section:
             row["task"],
             row["suite"],
             row["model"],
-            f"{100 * row['accuracy']:.1f} ({100 * row['low']:.1f}–{100 * row['high']:.1f})",
+            percent_interval(row["accuracy"], row["low"], row["high"]),
             count(row["n"]),
             count(row["ties"]),
         )

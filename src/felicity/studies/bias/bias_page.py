@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.contrasts import Headline
-from felicity.core.wording import p_cell
+from felicity.core.wording import decimal, format_interval, p_cell, signed
 from felicity.report import Figure, Page, Section, count, percent, percent_interval
 from felicity.report.charts import (
     MOST_SERIES,
@@ -118,8 +118,8 @@ def _judge_slopes(slopes: pl.DataFrame, headline: Headline) -> str:
     way = "falls" if row["slope"] < 0 else "rises"
     return (
         f"Yes, for {_name(biased, several=several)}: under {row['measure']}, {headline.noun} of "
-        f"{row['model']} {way} as the acceptable sentence gets longer, by {abs(row['slope']):.2f} log-odds "
-        f"per token.{spared}"
+        f"{row['model']} {way} as the acceptable sentence gets longer, by {decimal(abs(row['slope']))} "
+        f"log-odds per token.{spared}"
     )
 
 
@@ -201,7 +201,7 @@ def _slopes(slopes: pl.DataFrame, tests: pl.DataFrame, headline: Headline) -> tu
 def _interval(value: float | None, low: float | None, high: float | None) -> str:
     if value is None or low is None or high is None:
         return "N/A"
-    return f"{value:+.2f} ({low:+.2f} to {high:+.2f})"
+    return f"{signed(value)} {format_interval(low, high, signed)}"
 
 
 def _compare_ends(judged: pl.DataFrame, headline: Headline) -> list[str]:

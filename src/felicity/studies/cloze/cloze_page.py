@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.wording import format_p, p_cell
+from felicity.core.wording import format_interval, format_p, p_cell, points
 from felicity.report import MISSING, Figure, Page, Section, count, decimal, percent, percent_interval, signed
 from felicity.report.charts import Row, chart_accuracy
 from felicity.studies.cloze.answers import MAIN, TOP
@@ -233,7 +233,7 @@ def _changes(study: Study) -> Section:
                 percent(row["share_small"]),
                 percent(row["share_large"]),
                 signed(100 * row["change"], 1),
-                f"{signed(100 * row['low'], 1)} to {signed(100 * row['high'], 1)}",
+                format_interval(row["low"], row["high"], points),
             )
             for row in study["changes"].iter_rows(named=True)
         ),
@@ -269,7 +269,7 @@ def _targets(study: Study) -> Section:
 def _regressions(study: Study) -> Section:
     rows = []
     for row in study["regressions"].iter_rows(named=True):
-        ends = MISSING if row["low"] is None else f"{signed(row['low'])} to {signed(row['high'])}"
+        ends = format_interval(row["low"], row["high"], signed)
         p = p_cell(row["p"])
         rows.append((row["small"], row["term"], signed(row["estimate"]), ends, p))
     formulas = study["regressions"]["formula"].unique(maintain_order=True)

@@ -5,6 +5,7 @@ from functools import partial
 
 import polars as pl
 
+from felicity.core.wording import decimal, format_interval, p_cell
 from felicity.report import Figure, Page, Section, percent
 from felicity.report.charts import MOST_SERIES, Point, chart_lines
 from felicity.studies.study import Study
@@ -61,7 +62,7 @@ def _findings(study: Study) -> list[str]:
     for row in study["orders"].iter_rows(named=True):
         found.append(
             f"{row['first']} and {row['second']} order {row['suites']} suites with Kendall's tau "
-            f"{row['tau']:.2f} ({row['low']:.2f} to {row['high']:.2f})."
+            f"{decimal(row['tau'])} {format_interval(row['low'], row['high'])}."
         )
     return found
 
@@ -70,7 +71,7 @@ def _step(value: object) -> str:
     if value is None:
         return "–"
     number = float(str(value))
-    return "never" if math.isinf(number) else f"{number:,.0f}"
+    return "never" if math.isinf(number) else decimal(number, 0)
 
 
 def _curve(name: str, title: str, rows: pl.DataFrame, criterion: float) -> Figure:
@@ -133,7 +134,7 @@ def _acquisition(acquisition: pl.DataFrame) -> Section:
             f"{_step(row['reached_low'])} to {_step(row['reached_high'])}",
             percent(row["held_share"]),
             _step(row["midpoint"]),
-            "–" if row["r2"] is None else f"{row['r2']:.2f}",
+            decimal(row["r2"]),
         )
         for row in acquisition.sort("training", "reached", nulls_last=True).iter_rows(named=True)
     )
@@ -156,8 +157,8 @@ def _dips(dips: pl.DataFrame) -> Section:
             row["suite"],
             f"{_step(row['before'])} · {_step(row['bottom'])} · {_step(row['after'])}",
             percent(row["depth"]),
-            f"{row['p']:.3g}",
-            f"{row['p_bh']:.3g}",
+            p_cell(row["p"]),
+            p_cell(row["p_bh"]),
         )
         for row in dips.iter_rows(named=True)
     )
@@ -181,8 +182,8 @@ def _orders(orders: pl.DataFrame) -> tuple[Section, ...]:
             row["first"],
             row["second"],
             str(row["suites"]),
-            f"{row['tau']:.2f}",
-            f"{row['low']:.2f} to {row['high']:.2f}",
+            decimal(row["tau"]),
+            format_interval(row["low"], row["high"]),
         )
         for row in orders.iter_rows(named=True)
     )
