@@ -105,6 +105,10 @@ def test_facets_ranges_search_and_picks_narrow_the_selection(both: Collection) -
     assert found.total == int(((frame["margin_0"] >= 0) & (frame["passed_0"] == 1)).sum())
     assert read_page(both, parse_selection(both, {"q": ["<SCRIPT>"]})).total == 1
     assert read_page(both, parse_selection(both, {"q": ["old baker"]})).total == 1
+    # A phrase between quotation marks is searched as it stands.
+    assert read_page(both, parse_selection(both, {"q": ["here the"]})).total > 20
+    assert read_page(both, parse_selection(both, {"q": ['"the baker old" sat']})).total == 1
+    assert read_page(both, parse_selection(both, {"q": ['"here the"']})).total == 0
     right = [frame[f"passed_{place}"] == 1 for place in (0, 1)]
     sizes = {pick: read_page(both, parse_selection(both, {"pick": [pick]})).total for pick in PICKS}
     assert sizes["disagree"] == sizes["only_a"] + sizes["only_b"] == int((right[0] != right[1]).sum())

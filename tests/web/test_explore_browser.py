@@ -30,7 +30,8 @@ STATES = (
     "#/item?key=order%2F1",
     "#/item?key=writing%2F1&level=word&unit=bits",
     "#/compare?pick=disagree",
-    "#/suites",
+    "#/suites?by=tiny&turned=1",
+    "#/item?key=agree_sleeps%2F1&e0=The+cat+waits+here.",
     "#/live?text=The+cats+annoy+Tim.%0AThe+cats+annoys+Tim.",
     "#/items?a=nobody",
 )
@@ -96,7 +97,7 @@ def test_sums_on_the_page_equal_the_scores_of_random_items(
         for place, (model, run) in enumerate(zip(("tiny", "words"), runs, strict=True)):
             scores = read_run(run)["scores"].filter(pl.col("measure") == "lp")
             values = dict(scores.select("request", "value").iter_rows())
-            sums = page.evaluate(SUMS, [place, 2])
+            sums = page.evaluate(SUMS, [place])
             shown = page.evaluate(SHOWN, model)
             assert [request for request, _ in shown] == [f"{item}/good", f"{item}/bad"]
             for total, (request, text) in zip(sums, shown, strict=True):
@@ -108,14 +109,11 @@ def test_sums_on_the_page_equal_the_scores_of_random_items(
 SHOWN = """model => [...document.querySelectorAll(`[data-measure=lp][data-model=${model}]`)]
   .map((cell) => [cell.dataset.request, cell.textContent])"""
 # The surprisals in the rows of one model, summed row by row.
-SUMS = """([place, models]) => {
+SUMS = """([place]) => {
   const lines = [];
-  for (const cell of document.querySelectorAll(".overlay .cell")) {
-    const line = Number(cell.style.gridRowStart) - 1;
-    if (line % models === place) {
-      const number = Math.floor(line / models);
-      lines[number] = (lines[number] || 0) + Number(cell.dataset.nats);
-    }
+  for (const cell of document.querySelectorAll(`.overlay .cell[data-model="${place}"]`)) {
+    const number = Number(cell.dataset.sentence);
+    lines[number] = (lines[number] || 0) + Number(cell.dataset.nats);
   }
   return lines;
 }"""
@@ -275,16 +273,82 @@ def test_regions_are_said_to_be_those_that_the_run_was_judged_by(
 
 def test_bits_and_words_are_the_same_sums(page: Any, url: str) -> None:
     show(page, url, "#/item?key=order%2F3")
-    tokens = page.evaluate(SUMS, [0, 2])
+    tokens = page.evaluate(SUMS, [0])
     assert page.locator(".overlay .cell .value").first.inner_text()
     change(page, lambda: page.click("#level-word"))
-    assert page.evaluate(SUMS, [0, 2]) == pytest.approx(tokens)
+    assert page.evaluate(SUMS, [0]) == pytest.approx(tokens)
     assert UNCORRECTED in page.inner_text("main")
     nats = float(page.locator(".overlay .cell .value").first.inner_text())
     change(page, lambda: page.click("#unit-bits"))
     assert float(page.locator(".overlay .cell .value").first.inner_text()) == pytest.approx(
         nats / 0.6931, abs=0.15
     )
+
+
+def test_the_sentences_of_one_model_are_adjacent_and_their_difference_is_marked(page: Any, url: str) -> None:
+    show(page, url, "#/item?key=agree_sleeps%2F1")
+    labels = page.locator(".overlay .label-cell").all_inner_texts()
+    assert [label.split(" · ")[0] for label in labels] == ["good", "bad", "margin so far"] * 2
+    assert [label.split(" · ")[1] for label in labels] == ["tiny"] * 3 + ["words"] * 3
+    for level in ("token", "word"):
+        show(page, url, f"#/item?key=agree_sleeps%2F1&level={level}")
+        marked = page.locator(".overlay .critical").evaluate_all(
+            "columns => columns.map((column) => [...column.querySelectorAll('[data-model=\"0\"] .piece')]"
+            ".map((piece) => piece.textContent).join(' '))"
+        )
+        assert [text.replace(" ", "").replace("␣", "") for text in marked] == ["sleepssleep"], level
+
+
+def test_a_changed_word_moves_the_margin_by_what_the_model_says(
+    page: Any, url: str, runs: tuple[Path, Path]
+) -> None:
+    lm = open_model(str(runs[0].parent / "tiny"), cache=False)
+    good, bad = "The cat sleeps here.", "The cat sleep here."
+
+    def moved(first: str) -> float:
+        old, second, new = lm.score([good, bad, first])["lp"].to_list()
+        assert float(page.locator(".after").inner_text().replace("−", "-")) == pytest.approx(
+            new - second, abs=6e-3
+        )
+        return float(new - old)
+
+    show(page, url, "#/item?key=agree_sleeps%2F1")
+    assert page.locator(".moved").count() == 0
+    change(page, lambda: page.fill("#what-0", "The cat waits here."))
+    shown = float(page.get_attribute(".moved", "data-moved"))
+    assert shown == pytest.approx(moved("The cat waits here."), abs=1e-4)
+    change(page, lambda: page.click("#what-back"))
+    page.locator('.overlay .critical [data-model="0"][data-sentence="0"]').first.click()
+    page.wait_for_selector(".alternatives button")
+    button = page.locator(".alternatives button").first
+    sentence = button.get_attribute("title")
+    change(page, button.click)
+    assert page.input_value("#what-0") == sentence
+    assert float(page.get_attribute(".moved", "data-moved")) == pytest.approx(moved(sentence), abs=1e-4)
+
+
+@pytest.mark.parametrize("where", ["url", "offline"])
+def test_suites_have_intervals_and_are_sorted_by_what_is_chosen(
+    page: Any, request: pytest.FixtureRequest, runs: tuple[Path, Path], where: str
+) -> None:
+    show(page, request.getfixturevalue(where), "#/suites")
+    change(page, lambda: page.click("text=tiny >> nth=-1"))
+    table = read_run(runs[0])["estimates"].filter(level="suite", measure="lp")
+    rows = page.locator("tr[data-suite]")
+    shown = [rows.nth(place).get_attribute("data-suite") for place in range(rows.count())]
+    accuracy = dict(table.select("name", "accuracy").iter_rows())
+    assert [accuracy[name] for name in shown] == sorted(accuracy.values())
+    row = table.row(0, named=True)
+    cell = page.locator(f"tr[data-suite={row['name']}] td").nth(1).inner_text()
+    assert cell == f"{100 * row['accuracy']:.1f} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
+
+
+def test_the_address_is_copied(page: Any, url: str) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    show(page, url, "#/items?suite=order&sort=margin")
+    page.click("#copy-address")
+    page.wait_for_selector("#copy-address:has-text('Copied')")
+    assert page.evaluate("navigator.clipboard.readText()") == f"{url}#/items?suite=order&sort=margin"
 
 
 def test_the_scatter_selects_by_button_by_rectangle_and_by_point(page: Any, url: str) -> None:

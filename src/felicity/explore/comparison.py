@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from felicity.explore.collections import Collection
+from felicity.explore.index import Source
 from felicity.explore.selection import PICKS, Selection, build_filters, pick_filter, take
 from felicity.stats import adjust_holm, compare_pairs, pair_answers
 
@@ -59,8 +60,8 @@ def bin_points(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
 def tabulate_suites(collection: Collection, measure: str, a: int, b: int) -> dict[str, Any]:
     """Accuracy of every model on every suite, and a test of models a and b on the items of each.
 
-    The test is that of `felicity compare`: over items within a suite, where it is McNemar's, with p adjusted
-    over suites (Holm); over suites for `overall`.
+    Intervals are those of the runs' estimates. The test is that of `felicity compare`: over items within a
+    suite, where it is McNemar's, with p adjusted over suites (Holm); over suites for `overall`.
     """
     numbers = range(len(collection.sources))
     base = collection.scan().filter(pl.col("measure") == measure)
@@ -68,13 +69,16 @@ def tabulate_suites(collection: Collection, measure: str, a: int, b: int) -> dic
     table = base.group_by("suite", maintain_order=True).agg(
         pl.col("phenomenon").first(), pl.len().alias("n"), *means
     )
+    estimates = [_estimate(source, measure) for source in collection.sources]
     rows = [
         {"suite": row["suite"], "phenomenon": row["phenomenon"], "n": row["n"]}
         | {"accuracy": [row[f"accuracy_{number}"] for number in numbers]}
+        | {"interval": [own.get(("suite", row["suite"])) for own in estimates]}
         for row in table.collect().iter_rows(named=True)
     ]
     total = base.select(means).collect().row(0)
-    found: dict[str, Any] = {"rows": rows, "overall": {"accuracy": list(total)}}
+    whole = [next((own[key] for key in own if key[0] == "overall"), None) for own in estimates]
+    found: dict[str, Any] = {"rows": rows, "overall": {"accuracy": list(total), "interval": whole}}
     if a == b:
         return found
     answers = base.select("row", "suite", pl.col(f"passed_{a}").alias("a"), pl.col(f"passed_{b}").alias("b"))
@@ -86,6 +90,18 @@ def tabulate_suites(collection: Collection, measure: str, a: int, b: int) -> dic
             row["test"] = tests[row["suite"]] | {"p_holm": adjusted[row["suite"]]}
     found["overall"]["test"] = _test(both, cluster="suite" if both["suite"].n_unique() > 1 else None)
     return found
+
+
+def _estimate(source: Source, measure: str) -> dict[tuple[str, str], list[float]]:
+    """The 95% intervals of a run by level and name, as its report has them; none where it stored none."""
+    if not source.run.file("estimates").exists() or source.home.path != source.run.path:
+        return {}
+    table = source.run.read("estimates").filter(pl.col("measure") == measure)
+    known = table.filter(pl.col("low").is_not_null(), pl.col("high").is_not_null())
+    return {
+        (row["level"], row["name"]): [row["low"], row["high"]]
+        for row in known.filter(pl.col("level").is_in(["suite", "overall"])).iter_rows(named=True)
+    }
 
 
 def _test(answers: pl.DataFrame, cluster: str | None = None) -> dict[str, Any]:

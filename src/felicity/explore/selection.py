@@ -1,5 +1,6 @@
 """Which judgements are shown, and in which order: facets, ranges, a search, two models compared."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,8 @@ SORTS = ("row", "item", "suite", "margin", "margin_b", "closeness", "difference"
 PAGE = 50
 LARGEST_PAGE = 500
 RANGES = ("low", "high", "low_b", "high_b")
+# A phrase between quotation marks, or a word.
+SEARCH = re.compile(r'"([^"]+)"|(\S+)')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,11 +144,21 @@ def build_filters(selection: Selection) -> dict[str, pl.Expr]:
     for name, limit in selection.ranges.items():
         margin = pl.col(f"margin_{selection.b if name.endswith('_b') else selection.a}")
         found[name] = margin >= limit if name.startswith("low") else margin <= limit
-    for number, word in enumerate(selection.search.split()):
-        found[f"search {number}"] = pl.col("search").str.contains(word, literal=True)
+    for number, wanted in enumerate(split_search(selection.search)):
+        found[f"search {number}"] = pl.col("search").str.contains(wanted, literal=True)
     if selection.pick:
         found["pick"] = pick_filter(selection.pick, selection.a, selection.b)
     return {name: condition.fill_null(False) for name, condition in found.items()}
+
+
+def split_search(search: str) -> list[str]:
+    """The words and the quoted phrases of a search, all of which a judgement must have.
+
+    >>> split_search('cat "the old dog" sat "un')
+    ['cat', 'the old dog', 'sat', 'un']
+    """
+    parts = [quoted or word for quoted, word in SEARCH.findall(search)]
+    return [part for part in (part.strip('"') for part in parts) if part.strip()]
 
 
 def take(collection: Collection, selection: Selection) -> pl.LazyFrame:

@@ -232,8 +232,13 @@ def _add_live(site: FastAPI, state: _ExplorerState) -> None:
         texts = asked.get("texts")
         if not isinstance(texts, list) or not all(_is_text(text) for text in texts):
             raise BadInput("'texts' should be a list of sentences.")
+        contexts = asked.get("contexts")
+        if contexts is not None and (
+            not isinstance(contexts, list) or not all(_is_text(context) for context in contexts)
+        ):
+            raise BadInput("'contexts' should be a list of texts.")
         with state.turn:
-            return _answer(score_texts(state.models, texts, _text(asked, "context")))
+            return _answer(score_texts(state.models, texts, contexts or _text(asked, "context")))
 
     @site.post("/api/alternatives")
     def alternatives(request: Request, asked: dict[str, Any]) -> Response:

@@ -1,5 +1,5 @@
 // Two models beside each other: a scatter of margins with selections, and suites by models with paired tests.
-import { count, el, inUnit, named, notice, percent, sayP, sayWord, signed } from "./dom.js";
+import { count, el, interval, inUnit, named, notice, percent, sayP, sayWord, signed } from "./dom.js";
 import { drawScatter } from "./charts.js";
 import { buildExport, buildFacets, buildPager, buildRows } from "./items.js";
 import { go, link } from "./state.js";
@@ -54,26 +54,52 @@ function heat(share) {
   return share === null || share === undefined ? "hint" : `heat-${Math.min(8, Math.max(0, Math.round(8 * share)))}`;
 }
 
+// Rows in the order of a column: `by` is suite, n, difference, p, or a model; worst first unless turned.
+function orderSuites(page, rows, by) {
+  const model = page.models.indexOf(by);
+  const value = {
+    suite: (row) => named(row.suite), n: (row) => row.n, difference: (row) => row.test?.difference, p: (row) => row.test?.p_holm ?? row.test?.p,
+  }[by] || ((row) => row.accuracy[model]);
+  const down = page.params.get("turned") === "1" ? -1 : 1;
+  const known = (row) => value(row) !== null && value(row) !== undefined;
+  return [...rows].sort((one, other) => known(other) - known(one) || down * (value(one) < value(other) ? -1 : value(one) > value(other) ? 1 : 0));
+}
+
+function suiteHead(page, by, text) {
+  const now = page.params.get("by") === by;
+  const turned = page.params.get("turned") === "1";
+  const next = now && !turned ? { by, turned: "1" } : now ? { by: null, turned: null } : { by, turned: null };
+  return el("th", { scope: "col", class: by === "suite" ? null : "n", "aria-sort": now ? (turned ? "descending" : "ascending") : null },
+    el("a", { href: link("suites", next) }, text, now ? (turned ? " ↓" : " ↑") : ""));
+}
+
 export async function showSuites(page) {
   const answer = await page.source.suites(page.params);
   const two = page.models.length > 1 && page.a !== page.b;
   const [a, b] = [page.models[page.a], page.models[page.b]];
+  const by = ["suite", "n", ...page.models, ...(two ? ["difference", "p"] : [])].includes(page.params.get("by")) ? page.params.get("by") : null;
   const groups = new Map();
-  for (const row of answer.rows) groups.set(row.phenomenon, [...(groups.get(row.phenomenon) || []), row]);
-  const cell = (share, suite) => el("td", { class: `n heat ${heat(share)}` }, suite ? el("a", { href: link("items", { suite }) }, percent(share)) : percent(share));
+  for (const row of by ? orderSuites(page, answer.rows, by) : answer.rows) {
+    const home = by ? "" : row.phenomenon;
+    groups.set(home, [...(groups.get(home) || []), row]);
+  }
+  const drawn = answer.rows.some((row) => row.interval.some(Boolean));
+  const cell = (share, span, suite) => el("td", { class: `n heat ${heat(share)}` }, suite ? el("a", { href: link("items", { suite }) }, percent(share)) : percent(share),
+    span ? el("span", { class: "span" }, ` ${interval(...span, percent)}`) : null);
+  const cells = (own, suite) => own.accuracy.map((share, place) => cell(share, own.interval[place], suite));
   const test = (own) => (!two ? [] : own ? [
     el("td", { class: "n" }, signed(100 * own.difference, 1)), el("td", { class: "n" }, `${own.only_a} : ${own.only_b}`),
     el("td", { class: "n" }, own.p_holm !== undefined ? sayP(own.p_holm) : sayP(own.p), (own.p_holm ?? own.p) < 0.05 ? " *" : "")] : [el("td"), el("td"), el("td")]);
   const overall = answer.overall;
   return [
     el("h1", { tabindex: "-1" }, `${page.about.headline} by suite`),
-    el("p", { class: "hint" }, two ? `Per cent, by ${page.measure}. Each suite: ${a} minus ${b} in points, items for which only one of them passes (${page.about.verdicts[0]}), and a paired test (${answer.rows.find((row) => row.test)?.test.test || "score test over items"}), p adjusted over suites (Holm). All suites: ${overall.test ? overall.test.test : ""}.` : `Per cent, by ${page.measure}.`, page.about.graded ? null : ` ${page.about.meaning}`),
-    el("div", { class: "table" }, el("table", { class: "suites" }, el("caption", { class: "away" }, `${page.about.headline} of each model on each suite`),
-      el("thead", null, el("tr", null, el("th", { scope: "col" }, "Suite"), el("th", { scope: "col", class: "n" }, "n"), page.models.map((name) => el("th", { scope: "col", class: "n" }, name)),
-        two ? ["Difference", "Only one", "p (Holm)"].map((text) => el("th", { scope: "col", class: "n" }, text)) : null)),
-      el("tbody", null, el("tr", { class: "whole" }, el("th", { scope: "row" }, "All suites"), el("td", { class: "n" }, count(answer.rows.reduce((sum, row) => sum + row.n, 0))), overall.accuracy.map((share) => cell(share, null)), test(overall.test))),
+    el("p", { class: "hint" }, two ? `Per cent, by ${page.measure}. Each suite: ${a} minus ${b} in points, items for which only one of them passes (${page.about.verdicts[0]}), and a paired test (${answer.rows.find((row) => row.test)?.test.test || "score test over items"}), p adjusted over suites (Holm). All suites: ${overall.test ? overall.test.test : ""}.` : `Per cent, by ${page.measure}.`, drawn ? " In brackets: 95% intervals, as in the runs' reports." : null, page.about.graded ? null : ` ${page.about.meaning}`),
+    el("div", { class: "table", tabindex: "0", role: "region", "aria-label": "Suites" }, el("table", { class: "suites" }, el("caption", { class: "away" }, `${page.about.headline} of each model on each suite`),
+      el("thead", null, el("tr", null, suiteHead(page, "suite", "Suite"), suiteHead(page, "n", "n"), page.models.map((name) => suiteHead(page, name, name)),
+        two ? [suiteHead(page, "difference", "Difference"), el("th", { scope: "col", class: "n" }, "Only one"), suiteHead(page, "p", "p (Holm)")] : null)),
+      el("tbody", null, el("tr", { class: "whole" }, el("th", { scope: "row" }, "All suites"), el("td", { class: "n" }, count(answer.rows.reduce((sum, row) => sum + row.n, 0))), cells(overall, null), test(overall.test))),
       [...groups].map(([phenomenon, rows]) => el("tbody", null,
-        groups.size < answer.rows.length ? el("tr", { class: "group" }, el("th", { scope: "rowgroup", colspan: String(2 + page.models.length + (two ? 3 : 0)) }, named(phenomenon))) : null,
-        rows.map((row) => el("tr", { data: { suite: row.suite } }, el("th", { scope: "row" }, named(row.suite)), el("td", { class: "n" }, count(row.n)), row.accuracy.map((share) => cell(share, row.suite)), test(row.test))))))),
+        !by && groups.size < answer.rows.length ? el("tr", { class: "group" }, el("th", { scope: "rowgroup", colspan: String(2 + page.models.length + (two ? 3 : 0)) }, named(phenomenon))) : null,
+        rows.map((row) => el("tr", { data: { suite: row.suite } }, el("th", { scope: "row" }, named(row.suite)), el("td", { class: "n" }, count(row.n)), cells(row, row.suite), test(row.test))))))),
   ];
 }

@@ -1,5 +1,5 @@
 // Curves of regions and contexts, and ratings against scores.
-import { choose, decimal, el, inUnit, named, notice, OF_REGIONS, sayKind, sayP, table } from "./dom.js";
+import { choose, decimal, el, interval, inUnit, named, notice, OF_REGIONS, sayKind, percent, sayP, table } from "./dom.js";
 import { drawLines, drawScatter } from "./charts.js";
 import { go } from "./state.js";
 
@@ -16,7 +16,7 @@ export async function showRegions(page) {
     return [el("h2", null, model), el("figure", null, drawLines(series, { labels: answer.regions.map(([, name]) => named(name)), title: `Surprisal in ${page.unit}`, zero: true, height: 340, cut: true }))];
   });
   const rows = answer.curves.flatMap((curve) => curve.points.map(([region, mean, low, high, n]) => [named(curve.condition), curve.model, region, decimal(inUnit(mean, "bits", page.unit)),
-    low === null ? "–" : `${decimal(inUnit(low, "bits", page.unit))} to ${decimal(inUnit(high, "bits", page.unit))}`, String(n)]));
+    interval(inUnit(low, "bits", page.unit), inUnit(high, "bits", page.unit)), String(n)]));
   return [
     el("h1", { tabindex: "-1" }, "Surprisal by region"),
     el("div", { class: "bar" }, choose("region_suite", "Suite", suites, answer.suite, (value) => go("regions", { region_suite: value }))),
@@ -46,7 +46,7 @@ export async function showContexts(page) {
     levels.length > 1 ? el("div", { class: "bar" }, choose("part", "Part", levels.map((level) => [level, level ? named(level) : "all items"]), chosen, (value) => go("contexts", { part: value }))) : null,
     el("p", { class: "hint" }, "Length 0 is the same items without context; bars are 95% intervals, as in the study's report."),
     charts, el("details", null, el("summary", null, "As a table"), table(["Kind", "Model", "Length", page.about.headline, "95% interval", "n"],
-      own.map((row) => [sayKind(page.about, row.kind), row.model, String(row.length), decimal(100 * row.accuracy, 1), `${decimal(100 * row.low, 1)} to ${decimal(100 * row.high, 1)}`, String(row.n)]), { numbers: [2, 3, 4, 5] })),
+      own.map((row) => [sayKind(page.about, row.kind), row.model, String(row.length), decimal(100 * row.accuracy, 1), interval(row.low, row.high, percent), String(row.n)]), { numbers: [2, 3, 4, 5] })),
   ];
 }
 
@@ -55,7 +55,7 @@ export async function showRatings(page) {
   const unit = page.unitOf(page.measure);
   const factor = unit ? inUnit(1, unit, page.unit) : 1;
   const rows = answer.correlations.map((row) => [named(row.condition), row.method, row.r === null ? "–" : decimal(row.r, 3),
-    row.low === null ? "–" : `${decimal(row.low, 3)} to ${decimal(row.high, 3)}`, row.p === null ? "–" : sayP(row.p), String(row.n)]);
+    interval(row.low, row.high, (value) => decimal(value, 3)), row.p === null ? "–" : sayP(row.p), String(row.n)]);
   return [
     el("h1", { tabindex: "-1" }, "Ratings and scores"),
     el("p", { class: "hint" }, `Mean ratings of people against ${page.measure} of ${page.models[page.a]}.`),

@@ -36,9 +36,11 @@ export function signed(value, places = 2) {
   return value > 0 && Number(value.toFixed(places)) ? `+${text}` : text;
 }
 
-export const percent = (share) => (share === null || share === undefined ? "–" : (100 * share).toFixed(1));
+export const percent = (share) => decimal(share === null || share === undefined ? share : 100 * share, 1);
+export const interval = (low, high, show = decimal) => (low === null || low === undefined || high === null || high === undefined ? "–" : `[${show(low)}, ${show(high)}]`);
 export const count = (number) => number.toLocaleString("en");
-export const sayP = (p) => (p < 0.001 ? "p < .001" : `p = ${p.toFixed(3).replace(/^0/, "")}`);
+// As the report writes it.
+export const sayP = (p) => (p < 0.001 ? "p < .001" : p > 0.9995 ? "p > .999" : `p = ${p.toFixed(3).replace(/^0/, "")}`);
 // The dataset's own words for verdicts and conditions; the address keeps their plain names.
 export const sayWord = (about, verdict) => ({ right: about.verdicts[0], wrong: about.verdicts[1] }[verdict] || verdict);
 export const sayCondition = (about, condition) => about.sentences[condition] || condition;
@@ -82,6 +84,16 @@ export function table(columns, rows, { caption, numbers = [] } = {}) {
 
 export function notice(text, kind = "hint") {
   return el("p", { class: kind, role: kind === "error" ? "alert" : null }, text);
+}
+
+// Into the clipboard; where a page may not write there, into a window to copy from.
+export async function copyText(text, button) {
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = before; }, 1500);
+  } catch (error) { prompt("Copy with Ctrl-C:", text); }
 }
 
 export function download(text, name) {

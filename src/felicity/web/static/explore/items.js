@@ -64,7 +64,7 @@ export function buildFacets(page, facets) {
   const search = later((value) => go(page.view, { q: value, page: null }, { replace: true }), 250);
   return el("aside", { class: "facets", "aria-label": "Selection" },
     el("label", { class: "field wide", for: "search" }, el("span", null, "Search"),
-      el("input", { id: "search", type: "search", value: page.params.get("q") || "", placeholder: "words of the sentences", oninput: (event) => search(event.target.value) })),
+      el("input", { id: "search", type: "search", value: page.params.get("q") || "", placeholder: "words, or \"a phrase\"", oninput: (event) => search(event.target.value) })),
     used ? el("p", null, el("a", { href: link(page.view, wipe), class: "reset" }, "Clear the selection")) : null,
     page.params.get("pick") ? el("p", { class: "hint" }, `Only where ${page.about.picks[page.params.get("pick")]}.`) : null,
     shown.map((facet) => facetBox(page, facet, facets[facet] || [])), marginBox(page));

@@ -57,10 +57,11 @@ export async function showLive(page) {
       answer.modelNames = answer.models;
       const models = answer.models.map((_, place) => place);
       const running = answer.sentences.length > 1 ? turnRunning(answer, 0, 1, models) : [];
+      const change = (number, text) => go("live", { text: texts.map((own, place) => (place === number ? text : own)).join("\n") }, { replace: true });
       const keep = () => { keepList([...readList(), { good: texts[0], bad: texts[1], context }]); buildList(page, list); };
       parts.push(el("div", { class: "bar" }, buildControls(page), texts.length > 1 ? el("button", { type: "button", id: "keep", onclick: keep }, "Add the first two to the list") : null),
         answer.verdicts.length ? sayVerdicts(page, answer) : null,
-        buildOverlay(page, answer, { models, running, ask: page.level === "token" ? askAlternatives(page, answer, panel) : null }), buildLegend(page), panel,
+        buildOverlay(page, answer, { models, running, ask: askAlternatives(page, answer, panel, change) }), buildLegend(page), panel,
         buildRunningChart(page, answer, running), buildTokenTable(page, answer, models));
     } catch (error) { parts.push(notice(error.message, "error")); }
   } else parts.push(notice("Try: The cats annoy Tim. and, on the next line, The cats annoys Tim."));

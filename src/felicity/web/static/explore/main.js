@@ -1,5 +1,5 @@
 // The page: reads the address, asks for what the view shows, puts it on the page; keys and the bar on top.
-import { choose, el, named, notice, toggle } from "./dom.js";
+import { choose, copyText, el, named, notice, toggle } from "./dom.js";
 import { showCompare, showSuites } from "./compare.js";
 import { showContexts, showRatings, showRegions } from "./curves.js";
 import { showItem } from "./item.js";
@@ -55,6 +55,7 @@ function buildBar(page) {
     page.models.length > 1 ? [choose("a", "A", names, page.models[page.a], change("a")), choose("b", "B", names, page.models[page.b], change("b"))] : null,
     page.about.measures.length > 1 ? choose("measure", "Measure", page.about.measures.map((name) => [name, named(name)]), page.measure, change("measure")) : null,
     ["item", "live"].includes(page.view) ? null : toggle("unit", "Unit", [["nats", "nats"], ["bits", "bits"]], page.unit, (value) => go(page.view, { unit: value }, { replace: true })),
+    el("button", { type: "button", id: "copy-address", class: "small", onclick: (event) => copyText(location.href, event.currentTarget) }, "Copy address"),
     el("button", { type: "button", id: "help-button", class: "small", "aria-label": "Keys", onclick: () => document.getElementById("help").showModal() }, "?")));
 }
 

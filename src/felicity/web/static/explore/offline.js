@@ -12,8 +12,13 @@ function choices(collection, params) {
     measure: params.get("measure") || collection.about.measures[0],
     a: at("a", 0),
     b: at("b", Math.min(1, models.length - 1)),
-    words: (params.get("q") || "").trim().toLowerCase().split(/\s+/).filter(Boolean),
+    words: splitSearch((params.get("q") || "").trim().toLowerCase()),
   };
+}
+
+// Words and quoted phrases, as the server divides them.
+function splitSearch(text) {
+  return [...text.matchAll(/"([^"]+)"|(\S+)/g)].map(([, quoted, word]) => (quoted || word).replace(/^"+|"+$/g, "")).filter((part) => part.trim());
 }
 
 function facetValues(row, facet, model, largest) {
