@@ -2,20 +2,23 @@
 
 import json
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 import polars as pl
 import pytest
 from fastapi import FastAPI
 from starlette.responses import HTMLResponse
 
+import felicity as fe
 from felicity.api.ratings import start_study
 from felicity.data import read_dataset
 from felicity.explore import open_collections, parse_selection, read_page
-from felicity.run import evaluate, open_model, read_run
+from felicity.run import evaluate, open_model, read_run, report_run
+from felicity.studies import read_study
 from felicity.web import create_explore_site, running, write_offline_page
 from tests.explore.runs import CLOSING, SCRIPT
 from tests.web.sites import EXPLORE_KEY as KEY
@@ -472,3 +475,54 @@ def test_a_printed_page_leaves_out_what_only_a_screen_needs(page: Any, url: str)
     assert not page.is_visible(".facets")
     assert not page.is_visible("header.top")
     assert page.is_visible("table.items")
+
+
+def test_cells_and_bars_of_a_report_lead_to_their_items(
+    page: Any, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(runs[0], folder)
+    with open_collections([folder]) as collections:
+        write_offline_page(collections, folder / "explore.html")
+    report_run(read_run(folder), folder)
+    estimates = read_run(folder)["estimates"].filter(measure="lp")
+    sizes = {(row["level"], row["name"]): row["n"] for row in estimates.iter_rows(named=True)}
+    page.goto((folder / "report.html").as_uri())
+    links = page.locator("a[href*='explore.html#'], svg.wide a").evaluate_all(
+        "links => links.map((a) => a.getAttribute('href') || a.getAttribute('xlink:href'))"
+    )
+    asked = [dict(parse_qsl(link.partition("?")[2])) for link in links]
+    assert {"low", "high", "measure"} in [set(one) for one in asked]
+    whole = [one for one in asked if set(one) in ({"suite", "measure"}, {"phenomenon", "measure"})]
+    assert len({one["suite"] for one in whole if "suite" in one}) == 6
+    for one in random.Random(26).sample([one for one in whole if one["measure"] == "lp"], 5):
+        show(page, (folder / "explore.html").as_uri(), f"#/items?{urlencode(one)}")
+        level = "suite" if "suite" in one else "phenomenon"
+        shown = int(page.locator("#total strong").inner_text())
+        assert shown == sizes[level, one[level]], one
+    # The bars of the histogram hold every margin once.
+    bars = {(one["low"], one["high"]) for one in asked if "low" in one}
+    margins = read_run(folder)["judgements"].filter(measure="lp")["margin"]
+    assert all(any(float(low) <= margin <= float(high) for low, high in bars) for margin in margins)
+    item = next(link for link in links if "#/item?" in link)
+    show(page, (folder / "explore.html").as_uri(), f"#{item.partition('#')[2]}")
+    assert page.locator(".overlay .cell").count()
+
+
+def test_cells_of_a_study_lead_to_their_items(page: Any, runs: tuple[Path, Path], tmp_path: Path) -> None:
+    study = fe.bias(
+        str(runs[0].parent / "pairs.csv"), models=[str(runs[0].parent / "tiny")], out=tmp_path / "s"
+    )
+    with open_collections([study.folder]) as collections:
+        write_offline_page(collections, study.folder / "explore.html")
+    read_study(study.folder).report()
+    page.goto((study.folder / "report.html").as_uri())
+    rows = page.locator("#suites tbody tr, #splits tbody tr").evaluate_all(
+        "rows => rows.flatMap((row) => [...row.querySelectorAll('td a')]"
+        ".map((a) => [a.getAttribute('href'), a.textContent]))"
+    )
+    counts = [(href, text) for href, text in rows if text.isdecimal() and "measure" in href]
+    assert len(counts) == 3 * 7
+    for href, text in random.Random(26).sample(counts, 6):
+        show(page, (study.folder / "explore.html").as_uri(), f"#{href.partition('#')[2]}")
+        assert page.locator("#total strong").inner_text() == text, href

@@ -9,8 +9,18 @@ from typing import Any
 import polars as pl
 
 from felicity.core.contrasts import ACCURACY
-from felicity.core.wording import ALPHA, format_interval, p_cell, percent, points
-from felicity.report import Figure, Page, Provenance, Section, render_result, write_page
+from felicity.core.wording import ALPHA, MINUS, format_interval, p_cell, percent, points
+from felicity.report import (
+    Figure,
+    Linked,
+    Page,
+    Provenance,
+    Section,
+    link_items,
+    render_result,
+    spaced,
+    write_page,
+)
 from felicity.report.charts import Estimate, Row, Spec, as_altair, chart_accuracy, chart_estimates
 from felicity.run import Run, RunJudgements, command_line, installed, now, read_run_judgements
 from felicity.stats import (
@@ -70,15 +80,27 @@ class Comparison:
         """The table as it is printed: percentages, intervals and p-values as texts."""
         return [_show(row) for row in self.table.iter_rows(named=True)]
 
-    def figure(self, **setting: Any) -> Spec:
-        """The differences with their intervals, as a Vega-Lite specification."""
+    def figure(self, *, explorer: str = "", **setting: Any) -> Spec:
+        """The differences with their intervals, as a Vega-Lite specification.
+
+        explorer: the address of a page that shows every item, which dots and bars lead to.
+        """
         rows = []
         for row in self.table.iter_rows(named=True):
-            group = f"{row['group']}: " if "group" in row else ""
-            ends = (100 * row[key] for key in ("difference", "low", "high"))
-            rows.append(Estimate(f"{group}{row['first']} - {row['second']}", *ends))
+            group = f"{spaced(row['group'])}: " if "group" in row else ""
+            value, low, high = (100 * row[key] for key in ("difference", "low", "high"))
+            name = f"{group}{row['first']} {MINUS} {row['second']}"
+            rows.append(Estimate(name, value, low, high, self.link(row, explorer)))
         named = {"title": self.title, "subtitle": INTERVALS}
         return chart_estimates(rows, axis="points", **(setting or named))
+
+    def link(self, row: Mapping[str, Any], explorer: str) -> str:
+        """Where the items of a row are: the explorer's comparison of its two models."""
+        if not explorer or self.answers.measure is None or self.by not in (None, "phenomenon", "suite"):
+            return ""
+        facet = {self.by: row["group"]} if self.by else {}
+        named = {"a": row["first"], "b": row["second"], "measure": self.answers.measure}
+        return link_items(explorer, "compare", **named, **facet)
 
     def plot(self) -> Any:
         """The differences with their intervals, as an altair chart."""
@@ -142,10 +164,13 @@ def write_comparisons(
     *,
     dataset: str = "",
     links: Mapping[str, str] | None = None,
+    explorer: str = "",
+    command: str = "",
 ) -> Path:
     """Write comparisons as an HTML page, the first of them its answer; gives its path.
 
-    links: the address of each model's own page, by name.
+    links: the address of each model's own page, by name. explorer: that of a page that shows every item.
+    command: the one that made the runs, if the page is part of them.
     """
     first = next(iter(comparisons.values()))
     headline, names = first.answers.headline, list(first.answers.frames)
@@ -164,11 +189,11 @@ def write_comparisons(
         )
         if whole.table.height > 1
         else (),
-        sections=tuple(_section(title, one) for title, one in comparisons.items()),
+        sections=tuple(_section(title, one, explorer) for title, one in comparisons.items()),
         legend=first.basis,
     )
     about = Provenance(
-        command=command_line(), created=now(), version=installed("felicity"), models=tuple(names)
+        command=command or command_line(), created=now(), version=installed("felicity"), models=tuple(names)
     )
     return write_page(content, about, page, eyebrow="felicity compare")
 
@@ -220,15 +245,19 @@ def _side_by_side(whole: Comparison, dataset: str, links: Mapping[str, str]) -> 
     )
 
 
-def _section(title: str, one: Comparison) -> Section:
+def _section(title: str, one: Comparison, explorer: str) -> Section:
     rows = one.rows()
+    links = [one.link(row, explorer) for row in one.table.iter_rows(named=True)]
     name = title.lower().replace(" ", "-")
     return Section(
         name=name,
         title=title,
         lede=f"Every pair on the items they share; ties {TIES[one.ties]}.",
         columns=tuple(key.capitalize() if key.islower() else key for key in rows[0]),
-        rows=tuple(tuple(str(cell) for cell in row.values()) for row in rows),
+        rows=tuple(
+            tuple(Linked(spaced(cell) if key == "group" else str(cell), link) for key, cell in row.items())
+            for row, link in zip(rows, links, strict=True)
+        ),
         names=3 if "group" in rows[0] else 2,
         figures=(
             Figure(
@@ -236,7 +265,7 @@ def _section(title: str, one: Comparison) -> Section:
                 title=one.title,
                 subtitle=INTERVALS,
                 label=f"{one.title}, {INTERVALS}",
-                chart=partial(Comparison.figure, one),
+                chart=partial(one.figure, explorer=explorer),
             ),
         ),
         notes=tuple(describe_test(one.table)) if one.by else (),

@@ -15,7 +15,7 @@ from felicity.api.scoring import take_model
 from felicity.core.errors import BadInput, UnknownName
 from felicity.core.progress import Progress
 from felicity.data import Columns
-from felicity.report import render_result
+from felicity.report import read_command, render_result
 from felicity.run import (
     MeasureSettings,
     Model,
@@ -30,7 +30,7 @@ from felicity.run import (
     read_run,
     report_run,
 )
-from felicity.studies import Study, name_data, read_study, report_study
+from felicity.studies import EXPLORER, Study, name_data, read_study, report_study
 
 GivenModel = str | Path | Model
 
@@ -90,8 +90,15 @@ class Runs:
             for name in self.runs
             if (target.parent / name_folder(name) / "report.html").exists()
         }
-        dataset = next(iter(self)).manifest["dataset"].get("name", "")
-        return write_comparisons(found, target, dataset=name_data(dataset), links=links)
+        manifest = next(iter(self)).manifest
+        return write_comparisons(
+            found,
+            target,
+            dataset=name_data(manifest["dataset"].get("name", "")),
+            links=links,
+            explorer=EXPLORER if (target.parent / EXPLORER).exists() else "",
+            command=read_command(manifest) if page is None else "",
+        )
 
     def _repr_html_(self) -> str:
         shown = self.accuracy().select("model", "measure", "n", "suites", "accuracy", "low", "high")

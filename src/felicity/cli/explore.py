@@ -87,7 +87,8 @@ def _need_web() -> None:
 
 
 def _write(collections: "tuple[Collection, ...]", static: Path, *, quiet: bool) -> None:
-    from felicity.run import read_run, report_run
+    from felicity.api import report
+    from felicity.run import list_runs, read_run, report_run
     from felicity.web import write_offline_page
 
     size = write_offline_page(collections, static)
@@ -95,6 +96,10 @@ def _write(collections: "tuple[Collection, ...]", static: Path, *, quiet: bool) 
         for source in collection.sources:
             if (source.run.path / "report.html").exists():
                 report_run(read_run(source.run.path, check=False), source.run.path, explorer=static)
+    # The page of a study or of several models, if that is where the file is.
+    folder = static.parent
+    if (folder / "report.html").exists() and list_runs(folder) != [folder]:
+        report(folder, check=False)
     out.print(f"Page: {static}", soft_wrap=True, markup=False)
     if not quiet:
         err.print(f"{size / 1e6:.1f} MB; it needs no network.", soft_wrap=True)

@@ -1,12 +1,15 @@
 from .notebook import draw_accuracy as draw_accuracy
 from .notebook import render_result as render_result
 from .page import export_figures as export_figures
+from .page import read_command as read_command
 from .page import render_report as render_report
 from .page import render_template as render_template
 from .page import write_report as write_report
 from .run_tables import ReportInput as ReportInput
 from .sections import Figure as Figure
+from .sections import Linked as Linked
 from .sections import Section as Section
+from .sections import link_items as link_items
 from .sections import mark_figures as mark_figures
 from .study_page import Page as Page
 from .study_page import Provenance as Provenance

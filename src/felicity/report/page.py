@@ -14,7 +14,7 @@ from felicity.report import wording
 from felicity.report.charts import DARK, LIGHT, convert_svg, css_variables, draw_inline, draw_svg
 from felicity.report.examples import choose_window, pick_uncertain, pick_wrong, read_cases
 from felicity.report.run_tables import ReportInput
-from felicity.report.sections import Figure, Section, build_extras, build_figures
+from felicity.report.sections import Figure, Section, build_extras, build_figures, link_items
 
 HANDLED = ("command", "model", "dataset", "versions", "score")
 MOST_SUITES = 300
@@ -164,7 +164,7 @@ def render_template(name: str, content: dict[str, Any], figures: dict[str, Figur
         lstrip_blocks=True,
     )
     environment.globals.update({name: getattr(wording, name) for name in WORDS})
-    environment.globals.update(choose_window=choose_window, tint=_tint)
+    environment.globals.update(choose_window=choose_window, tint=_tint, link_items=link_items)
 
     def inlined(name: str) -> Markup:
         source, _, _ = jinja2.PackageLoader("felicity.report", "templates").get_source(environment, name)
@@ -196,6 +196,8 @@ def _content(report: ReportInput) -> dict[str, Any]:
     homes = report.judged(measure).select("phenomenon", name="suite").unique(subset="name", keep="any")
     return {
         "heading": _heading(report),
+        "question": ask_question(report),
+        "answer": give_answer(report),
         "headline": report.headline,
         "explorer": report.explorer,
         "model": read_name(manifest, "model"),
@@ -226,6 +228,28 @@ def _content(report: ReportInput) -> dict[str, Any]:
         "facts": read_facts(manifest),
         "manifest": json.dumps(manifest, indent=2, ensure_ascii=False, default=str),
     }
+
+
+def ask_question(report: ReportInput) -> str:
+    """What the run asks, in one sentence."""
+    data, noun = read_name(report.manifest, "dataset"), "pairs" if report.pairs else "items"
+    if report.headline.kind == "concordance":
+        return f"Does {read_name(report.manifest, 'model')} order the sentences of {data} as people do?"
+    return f"How many of the {noun} of {data} are {report.headline.passed}?"
+
+
+def give_answer(report: ReportInput) -> str:
+    """What came out, how sure it is, and on which side of guessing it is, in one sentence."""
+    overall = report.estimated("overall", report.measures[0]).row(0, named=True)
+    share, low, high = (overall[key] for key in ("accuracy", "low", "high"))
+    span = wording.format_interval(low, high, wording.percent)
+    said = f"{wording.percent(share)}%, 95% CI {span}"
+    if report.chance is None or low is None or high is None:
+        return f"{said}."
+    guess = f"{report.headline.chance_name} ({wording.percent(report.chance).removesuffix('.0')}%)"
+    if low <= report.chance <= high:
+        return f"{said}: no detectable difference from {guess}."
+    return f"{said}: {'above' if low > report.chance else 'below'} {guess}."
 
 
 def _read_language(manifest: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 import polars as pl
 
@@ -27,6 +27,8 @@ from felicity.report.run_tables import ReportInput
 from felicity.report.wording import count, counted, decimal, format_interval, percent, spaced, unit
 
 MOST_ROWS = 120
+# What the explorer can select by a name.
+FACETS = ("phenomenon", "suite")
 MOST_FIGURES = 60
 MOST_DOTS = 2_000
 # Cloze frames are listed as missed from this rank on.
@@ -107,8 +109,18 @@ def _margins(report: ReportInput, measure: str, *, subtitle: str) -> Figure | No
         title="Margins",
         subtitle=subtitle,
         label="Histogram of margins: {1} left of zero, {0} right of it.".format(*report.headline.verdicts),
-        chart=partial(chart_margins, judged, unit=unit(measure), verdicts=_judged(report.headline)),
+        chart=partial(
+            chart_margins,
+            judged,
+            unit=unit(measure),
+            verdicts=_judged(report.headline),
+            link=partial(_link_margins, report.explorer, measure) if report.explorer else None,
+        ),
     )
+
+
+def _link_margins(explorer: str, measure: str, low: float, high: float) -> str:
+    return link_items(explorer, measure=measure, low=f"{low:.6g}", high=f"{high:.6g}")
 
 
 def _judged(headline: Headline) -> tuple[str, str]:
@@ -127,20 +139,31 @@ def _rows(report: ReportInput, level: str, measure: str) -> list[Row]:
             row["high"],
             row["n"],
             parts.get(row["name"], ()),
-            link_items(report.explorer, level, row["name"]),
+            link_items(report.explorer, measure=measure, **({level: row["name"]} if level in FACETS else {})),
         )
         for row in whole.iter_rows(named=True)
     ]
 
 
-def link_items(explorer: str, facet: str, value: str) -> str:
-    """The address of the explorer with the items of one phenomenon or suite; empty if there is no explorer.
+def link_items(explorer: str, view: str = "items", **filters: str | Sequence[str]) -> str:
+    """The address of the explorer with the items that have these properties; empty if there is no explorer.
 
-    >>> link_items("explore.html", "suite", "wh island")
-    'explore.html#/items?suite=wh%20island'
+    >>> link_items("explore.html", suite="wh island", verdict="wrong")
+    'explore.html#/items?suite=wh+island&verdict=wrong'
     """
-    known = explorer and facet in ("phenomenon", "suite")
-    return f"{explorer}#/items?{facet}={quote(value)}" if known else ""
+    return f"{explorer}#/{view}?{urlencode(filters, doseq=True)}" if explorer else ""
+
+
+class Linked(str):
+    """A cell of a table that leads somewhere; elsewhere it is the text that it shows."""
+
+    href: str
+
+    def __new__(cls, text: str, href: str) -> "Linked":
+        """The text, with its address; without one it is a plain cell."""
+        made = super().__new__(cls, text)
+        made.href = href
+        return made
 
 
 def _suites_of(report: ReportInput, measure: str) -> dict[str, tuple[float, ...]]:
@@ -250,7 +273,7 @@ def _regions(report: ReportInput, heading: str) -> Section | None:
     if report.regions is None or report.regions.is_empty():
         return None
     figures = [
-        _region_figure(str(suite), part, heading)
+        _region_figure(str(suite), part, heading, report.explorer)
         for (suite,), part in report.regions.group_by("suite", maintain_order=True)
     ]
     # Runs of earlier versions, and replayed ones, have plain sums.
@@ -264,13 +287,14 @@ def _regions(report: ReportInput, heading: str) -> Section | None:
     )
 
 
-def _region_figure(suite: str, means: pl.DataFrame, heading: str) -> Figure:
+def _region_figure(suite: str, means: pl.DataFrame, heading: str, explorer: str) -> Figure:
+    link = link_items(explorer, "regions", region_suite=suite)
     pairs = means.select("region", "name").unique(maintain_order=True).rows()
     names = dict(sorted(pairs, key=lambda pair: (not pair[0].isdecimal(), len(pair[0]), pair[0])))
     places = {region: place for place, region in enumerate(names)}
     conditions = means["condition"].unique(maintain_order=True).to_list()[:MOST_SERIES]
     points = [
-        Point(row["condition"], places[row["region"]], row["mean"], row["low"], row["high"])
+        Point(row["condition"], places[row["region"]], row["mean"], row["low"], row["high"], link)
         for row in means.iter_rows(named=True)
         if row["condition"] in conditions
     ]
@@ -328,7 +352,16 @@ def _scatter(report: ReportInput, heading: str) -> tuple[Figure, ...]:
     points = points.join(rated, on=["item", "condition"]).drop_nulls(["rating", "value"])
     if not 1 < len(points) <= MOST_DOTS:
         return ()
-    dots = [Dot(row["condition"], row["condition"], row["value"], row["rating"]) for row in points.to_dicts()]
+    dots = [
+        Dot(
+            row["condition"],
+            row["condition"],
+            row["value"],
+            row["rating"],
+            link=link_items(report.explorer, q=f'"{row["item"]}"', condition=row["condition"]),
+        )
+        for row in points.to_dicts()
+    ]
     found = report.correlations
     pearson = [] if found is None else found.filter(level="all", measure=measure, method="pearson").to_dicts()
     return (

@@ -1,6 +1,6 @@
 """A finished study as Python sees it: tables, page, figures, and itself in a notebook."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +10,12 @@ import polars as pl
 
 from felicity.core.errors import UnknownName
 from felicity.core.settings import check_settings, list_changed
-from felicity.report import Figure, Page, Provenance, render_snippet, write_page
+from felicity.report import Figure, Page, Provenance, link_items, render_snippet, write_page
 from felicity.run import Run, StudyFolder, read_policies, read_run
 from felicity.studies.study_registry import STUDIES
+
+# The page of `felicity explore STUDY --static STUDY/explore.html`, which the report links to.
+EXPLORER = "explore.html"
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,18 @@ class Study:
         if name not in self.runs:
             raise UnknownName("run", name, self.runs)
         return read_run(self.runs[name])
+
+    def link(self, model: str, part: str = "", **filters: str | Sequence[str]) -> str:
+        """The address of the explorer with the items of a model's run that have these properties.
+
+        Empty if the folder has no explore.html, or no such run. part: which of several runs.
+        """
+        run = self.place.run(model, part)
+        if not (self.folder / EXPLORER).exists() or not (run.path / "manifest.json").exists():
+            return ""
+        manifest = run.read_manifest()
+        about = {"data": Path(str(manifest["dataset"]["name"])).name, "a": str(manifest["model"]["name"])}
+        return link_items(EXPLORER, "items", **about, **filters)
 
     @property
     def policies(self) -> str:

@@ -15,7 +15,7 @@ FEW_ROWS = 24
 class Row(NamedTuple):
     """One estimate to draw.
 
-    parts: the accuracies of its components, drawn behind it. link: where its name leads.
+    parts: the accuracies of its components, drawn behind it. link: where its name, its dot and its bar lead.
     """
 
     name: str
@@ -154,15 +154,19 @@ def _dots(rows: Sequence[Row], layout: Layout) -> list[Any]:
             "accuracy": 100 * row.accuracy,
             "low": 100 * row.low,
             "high": 100 * row.high,
+            "link": row.link,
         }
         for place, row in enumerate(rows)
     ]
+    href = {"href": alt.Href("link:N")} if any(row.link for row in rows) else {}
     span = {"size": 7, "cornerRadius": 3.5, "orient": "horizontal", "color": LIGHT["accent"], "opacity": 0.28}
     return [
-        plot(records).mark_bar(**span, aria=False).encode(x=_across("low", layout), x2=alt.X2("high:Q")),
+        plot(records)
+        .mark_bar(**span, aria=False)
+        .encode(x=_across("low", layout), x2=alt.X2("high:Q"), **href),
         plot(records)
         .mark_circle(size=100, color=LIGHT["accent"], opacity=1, aria=False)
-        .encode(x=_across("accuracy", layout)),
+        .encode(x=_across("accuracy", layout), **href),
     ]
 
 

@@ -15,12 +15,13 @@ ENDINGS = (".svg", ".png")
 
 @dataclass(frozen=True)
 class Estimate:
-    """One row: a name, a value and its interval."""
+    """One row: a name, a value and its interval; `link` is where its dot and bar lead."""
 
     name: str
     value: float
     low: float
     high: float
+    link: str = ""
 
 
 def chart_estimates(
@@ -51,6 +52,8 @@ def chart_estimates(
         x=alt.X("low:Q"), x2="high:Q", y=y
     )
     dots = base.mark_circle(size=95, opacity=1, color=LIGHT["accent"]).encode(x=x, y=y)
+    if any(row.link for row in rows):
+        bars, dots = (mark.encode(href=alt.Href("link:N")) for mark in (bars, dots))
     size = {"width": canvas.width - left - 40, "height": STEP * len(rows)}
     beyond = []
     for place, (name, value) in enumerate(marked.items()):

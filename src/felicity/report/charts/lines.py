@@ -29,13 +29,14 @@ FEWEST_CHARACTERS = 5
 
 
 class Point(NamedTuple):
-    """One value of a series; `low` and `high` if it has an interval."""
+    """One value of a series; `low` and `high` if it has an interval, `link` if it leads somewhere."""
 
     series: str
     x: float
     y: float
     low: float | None = None
     high: float | None = None
+    link: str = ""
 
 
 def chart_lines(
@@ -82,6 +83,8 @@ def chart_lines(
             marks.append(span.encode(x=x, y=alt.Y("low:Q", title=y_title), y2=alt.Y2("high:Q")))
         line = plot(own).mark_line(**style, strokeDash=list(dash), strokeWidth=2)
         dots = plot(own).mark_circle(**style, size=46, opacity=1)
+        if any(point["link"] for point in own):
+            dots = dots.encode(href=alt.Href("link:N"))
         marks += [line.encode(x=x, y=y), dots.encode(x=x, y=y)]
     marks += draw_legend(entries, styles)
     bottom = 34 + LINE_HEIGHT * max((len(label) for label in lines), default=1)

@@ -1,6 +1,7 @@
 """A histogram of margins: how far apart the members of a pair are."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -36,10 +37,14 @@ def chart_margins(
     canvas: Canvas,
     unit: str,
     verdicts: tuple[str, str] = ("judged right", "judged wrong"),
+    link: Callable[[float, float], str] | None = None,
     title: str = "",
     subtitle: str = "",
 ) -> Spec:
-    """Bars right of zero are items that passed, left of it those that did not; `verdicts` are their names."""
+    """Bars right of zero are items that passed, left of it those that did not; `verdicts` are their names.
+
+    link: where a bar leads, from the ends of its bin.
+    """
     import altair as alt
 
     width_of_bin, counts = bin_margins(judgements, bins=BINS // 2 if canvas.narrow else BINS)
@@ -66,6 +71,10 @@ def chart_margins(
         .mark_bar(stroke=LIGHT["paper"], strokeWidth=0.8, aria=False)
         .encode(x=x, x2=alt.X2("to:Q"), y=y, y2=alt.Y2("top:Q"), color=colour)
     )
+    if link:
+        for record in records:
+            record["link"] = link(record["from"], record["to"])
+        bars = bars.encode(href=alt.Href("link:N"))
     zero = plot([{"from": 0}]).mark_rule(color=LIGHT["ink"], strokeWidth=1.25, aria=False)
     return finish(
         alt.layer(bars, zero.encode(x=x), *_legend(counts, width, verdicts)).properties(

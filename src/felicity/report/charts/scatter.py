@@ -111,7 +111,7 @@ def _meet(one: LabelledPoint, other: LabelledPoint) -> bool:
 
 class Dot(NamedTuple):
     """One point of a series in a panel; `name` is written beside it if there are few, `hover` shown on
-    hover."""
+    hover, `link` where it leads."""
 
     panel: str
     series: str
@@ -119,6 +119,7 @@ class Dot(NamedTuple):
     y: float
     name: str = ""
     hover: str = ""
+    link: str = ""
 
 
 def chart_scatter(
@@ -205,9 +206,11 @@ def _dots(own: Sequence[Dot], panels: Sequence[str], grid: Grid, style: LineStyl
     import altair as alt
 
     places = [_at(dot, panels, grid) for dot in own]
-    named = any(dot.hover for dot in own)
+    named, linked = any(dot.hover for dot in own), any(dot.link for dot in own)
     records: list[dict[str, Any]] = [
-        {"x": round(x, 1), "y": round(y, 1)} | ({"hover": dot.hover} if named else {})
+        {"x": round(x, 1), "y": round(y, 1)}
+        | ({"hover": dot.hover} if named else {})
+        | ({"link": dot.link} if linked else {})
         for (x, y), dot in zip(places, own, strict=True)
     ]
     many = len(own) > MANY * len(panels)
@@ -215,7 +218,8 @@ def _dots(own: Sequence[Dot], panels: Sequence[str], grid: Grid, style: LineStyl
         color=LIGHT[style.role], size=10 if many else 40, opacity=0.35 if many else 0.6, aria=named
     )
     told = {"description": alt.Description("hover:N")} if named else {}
-    return [mark.encode(**grid.place(), **told)]
+    led = {"href": alt.Href("link:N")} if linked else {}
+    return [mark.encode(**grid.place(), **told, **led)]
 
 
 def _fits(own: Sequence[Dot], panels: Sequence[str], grid: Grid, style: LineStyle) -> list[Any]:

@@ -1,5 +1,6 @@
 """The page about token-length bias: does accuracy depend on which sentence of a pair is longer?"""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -7,7 +8,7 @@ import polars as pl
 
 from felicity.core.contrasts import Headline
 from felicity.core.wording import decimal, format_interval, p_cell, signed
-from felicity.report import Figure, Page, Section, count, percent, percent_interval
+from felicity.report import Figure, Linked, Page, Section, count, percent, percent_interval
 from felicity.report.charts import (
     MOST_SERIES,
     Dot,
@@ -27,6 +28,9 @@ from felicity.studies.study import Study
 # Differences with fewer pairs than this are not drawn.
 FEWEST = 5
 LONGER, SHORTER = SPLITS[1], SPLITS[2]
+# The explorer's facet of differences in tokens ends with "5 or more".
+FURTHEST = 5
+SIGNS = dict(zip(SPLITS, ([0], range(1, FURTHEST + 1), range(-FURTHEST, 0)), strict=True))
 # A slope with a smaller p is called a bias.
 LEVEL = 0.05
 
@@ -44,15 +48,15 @@ def sections(study: Study) -> Page:
         subject=subject,
         question=f"Does {headline.noun} depend on which sentence of a pair is longer in tokens?",
         answer=_answer(judged, study["slopes"], headline),
-        hero=_forest(slopes, subject, headline) or _hero(judged, subject, headline),
+        hero=_forest(slopes, subject, headline) or _hero(study, judged, subject, headline),
         sure=_doubts(whole, splits),
         findings=tuple(_compare_ends(judged, headline)),
         sections=(
             *_slopes(study["slopes"], study["slope_tests"], headline),
-            _overall(whole, headline),
+            _overall(study, whole, headline),
             *(_side_by_side(compared, headline) if compared is not None else ()),
-            *_differences(study["curves"], subject, headline),
-            _suites(splits),
+            *_differences(study, subject, headline),
+            _suites(study, splits),
         ),
         legend=write_legend(headline),
         summary="splits",
@@ -233,7 +237,7 @@ def _doubts(whole: pl.DataFrame, splits: pl.DataFrame) -> tuple[str, ...]:
     )
 
 
-def _hero(judged: pl.DataFrame, subject: str, headline: Headline) -> Figure | None:
+def _hero(study: Study, judged: pl.DataFrame, subject: str, headline: Headline) -> Figure | None:
     """Accuracy in each split, for every model and measure."""
     several = judged["model"].n_unique() > 1
     rows = [
@@ -243,6 +247,7 @@ def _hero(judged: pl.DataFrame, subject: str, headline: Headline) -> Figure | No
             else f"{row['measure']}, {row['split']}",
             *_numbers(row),
             row["n"],
+            link=_link(study, row, SIGNS[row["split"]]),
         )
         for row in judged.iter_rows(named=True)
     ]
@@ -257,24 +262,24 @@ def _hero(judged: pl.DataFrame, subject: str, headline: Headline) -> Figure | No
     )
 
 
-def _overall(whole: pl.DataFrame, headline: Headline) -> Section:
+def _overall(study: Study, whole: pl.DataFrame, headline: Headline) -> Section:
     return Section(
         name="splits",
         title="Splits",
         lede=f"{headline.name}, %, and the number of pairs n in each split. {INTERVALS} N/A: no pair.",
         columns=("Model", "Measure", *_split_columns()),
-        rows=tuple(_rows(whole, suite=False)),
+        rows=tuple(_rows(study, whole, suite=False)),
         names=2,
     )
 
 
-def _suites(splits: pl.DataFrame) -> Section:
+def _suites(study: Study, splits: pl.DataFrame) -> Section:
     return Section(
         name="suites",
         title="By suite",
         lede="The same for every suite; intervals are over its pairs.",
         columns=("Suite", "Model", "Measure", *_split_columns()),
-        rows=tuple(_rows(splits.filter(pl.col("suite") != EVERYTHING), suite=True)),
+        rows=tuple(_rows(study, splits.filter(pl.col("suite") != EVERYTHING), suite=True)),
         names=3,
     )
 
@@ -283,15 +288,33 @@ def _split_columns() -> tuple[str, ...]:
     return tuple(name for split in SPLITS for name in (split, f"n {split}"))
 
 
-def _rows(splits: pl.DataFrame, *, suite: bool) -> list[tuple[str, ...]]:
+def _rows(study: Study, splits: pl.DataFrame, *, suite: bool) -> list[tuple[str, ...]]:
     keys = ["suite", "model", "measure"]
     rows = []
     for (name, model, measure), part in splits.group_by(keys, maintain_order=True):
         cells = {cell["split"]: cell for cell in part.iter_rows(named=True)}
         first = (str(name),) if suite else ()
-        shown = [text for split in SPLITS for text in (_cell(cells[split]), count(cells[split]["n"]))]
+        shown = [
+            Linked(text, _link(study, cells[split], SIGNS[split]))
+            for split in SPLITS
+            for text in (_cell(cells[split]), count(cells[split]["n"]))
+        ]
         rows.append((*first, str(model), str(measure or "–"), *shown))
     return rows
+
+
+def _link(study: Study, cell: dict[str, Any], differences: Sequence[int]) -> str:
+    """Where the pairs of a cell are shown, by their differences in tokens; empty if it was not judged."""
+    if cell["measure"] is None:
+        return ""
+    suite = {} if cell.get("suite", EVERYTHING) == EVERYTHING else {"suite": cell["suite"]}
+    return study.link(
+        cell["model"],
+        BIASED if study.facts["debias"] else "",
+        measure=cell["measure"],
+        difference=[str(min(max(number, -FURTHEST), FURTHEST)) for number in differences],
+        **suite,
+    )
 
 
 def _cell(cell: dict[str, Any]) -> str:
@@ -300,14 +323,21 @@ def _cell(cell: dict[str, Any]) -> str:
     return percent_interval(*_numbers(cell))
 
 
-def _differences(curves: pl.DataFrame, subject: str, headline: Headline) -> list[Section]:
+def _differences(study: Study, subject: str, headline: Headline) -> list[Section]:
     """Accuracy, in the dataset's words, by difference in length, one figure per model with enough pairs."""
-    kept = curves.filter(pl.col("n") >= FEWEST)
+    kept = study["curves"].filter(pl.col("n") >= FEWEST)
     figures = []
     for (model,), part in kept.group_by("model", maintain_order=True):
         measures = part["measure"].unique(maintain_order=True).to_list()[:MOST_SERIES]
         points = [
-            Point(row["measure"], row["difference"], *(100 * value for value in _numbers(row)))
+            Point(
+                row["measure"],
+                row["difference"],
+                100 * row["accuracy"],
+                100 * row["low"],
+                100 * row["high"],
+                _link(study, row, [row["difference"]]),
+            )
             for row in part.filter(pl.col("measure").is_in(measures)).iter_rows(named=True)
         ]
         figures.append(

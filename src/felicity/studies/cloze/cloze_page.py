@@ -6,7 +6,18 @@ from typing import Any
 import polars as pl
 
 from felicity.core.wording import format_interval, format_p, p_cell, points
-from felicity.report import MISSING, Figure, Page, Section, count, decimal, percent, percent_interval, signed
+from felicity.report import (
+    MISSING,
+    Figure,
+    Linked,
+    Page,
+    Section,
+    count,
+    decimal,
+    percent,
+    percent_interval,
+    signed,
+)
 from felicity.report.charts import Row, chart_accuracy
 from felicity.studies.cloze.answers import MAIN, TOP
 from felicity.studies.cloze.settings import FIGURES
@@ -130,7 +141,14 @@ def _hero(study: Study) -> Figure:
         held = words["share"][min(5, len(words)) - 1]
         rows = main.filter(dataset=dataset).to_dicts()
         bars += [
-            Row(f"{dataset} · {row['model']}", row["share"], row["low"], row["high"], row["n"])
+            Row(
+                f"{dataset} · {row['model']}",
+                row["share"],
+                row["low"],
+                row["high"],
+                row["n"],
+                link=study.link(row["model"], dataset),
+            )
             for row in rows
         ]
         bars.append(Row(f"{dataset} · most frequent targets", held, held, held, rows[0]["n"]))
@@ -154,7 +172,9 @@ def _accuracy(study: Study) -> Section:
             known = [cells.get((dataset, model, figure)) for figure in FIGURES]
             first = next((cell for cell in known if cell), None)
             if first:
-                rows.append((dataset, model, *(_interval(cell) for cell in known), count(first["n"])))
+                link = study.link(model, dataset)
+                texts = (*(_interval(cell) for cell in known), count(first["n"]))
+                rows.append((dataset, model, *(Linked(text, link) for text in texts)))
     return Section(
         name="accuracy",
         title="Hit rate and sensitivity",
