@@ -82,6 +82,34 @@ def test_plot_prints_the_interaction_whatever_the_items_are_called(cli: Cli, cro
     )
 
 
+def test_the_figure_names_unit_factor_regions_and_interaction(cli: Cli, crossed: Path) -> None:
+    figure = crossed.with_suffix(".svg")
+    asked = ("plot", crossed, "--y", "y", "--x", "a", "--by", "b", "--item", "frame", "-o", figure)
+    more = ("--unit", "ms", "--title", "Reading", "--size", "500x300", "--within", "--regions", "noun,verb")
+    told = cli(*asked, *more)
+    assert told.code == 0, told.err
+    words = re.findall(r">([^<>]+)</(?:text|tspan)>", figure.read_text())
+    assert {"y (ms)", "Reading", "b: 1", "b: 2", "interaction", "noun", "verb"} <= set(words)
+    assert any(word.startswith("within-item 95% intervals") for word in words)
+    assert "2.000 ms, 95% CI" in told.out
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (("--regions", "noun"), "1 regions are named, but a has 2 values (1, 2)"),
+        (("--size", "big"), "--size big is not WIDTHxHEIGHT"),
+        (("--within",), "There is no column 'item'"),
+    ],
+)
+def test_a_figure_that_cannot_be_drawn_is_refused(
+    cli: Cli, crossed: Path, option: tuple[str, ...], told: str
+) -> None:
+    answer = cli("plot", crossed, "--y", "y", "--x", "a", "--by", "b", "-o", "x.svg", *option)
+    assert answer.code == 2
+    assert told in answer.err
+
+
 def test_a_forecast_leaves_no_folder_behind(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

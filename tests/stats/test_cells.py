@@ -1,10 +1,13 @@
 """Means of cells with their intervals, and rows chosen by a condition."""
 
+import math
+
 import polars as pl
 import pytest
+from scipy.stats import t, ttest_rel
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.stats.cells import average_cells, filter_rows, measure_interaction
+from felicity.stats.cells import average_cells, average_within, filter_rows, measure_interaction
 
 TABLE = pl.DataFrame({"a": ["x", "x", "x", "y"], "b": [1, 1, 2, 1], "v": [1.0, 3.0, 5.0, 7.0]})
 
@@ -63,3 +66,68 @@ def test_an_interaction_is_a_difference_of_differences_over_items() -> None:
     lacking = measure_interaction(frame.with_columns(without.alias("v")), y="v", x="x", by="by")
     assert lacking is not None
     assert lacking["n"] == 2
+
+
+# Loftus and Masson (1994), Table 2: words recalled by ten subjects after three exposure durations.
+RECALLED = tuple(
+    zip(
+        (10, 6, 11, 22, 16, 15, 1, 12, 9, 8),
+        (13, 8, 14, 23, 18, 17, 1, 15, 12, 9),
+        (13, 8, 14, 25, 20, 17, 4, 17, 12, 12),
+        strict=True,
+    )
+)
+
+
+def list_recalled(cells: int) -> pl.DataFrame:
+    return pl.DataFrame(
+        [
+            {"item": item, "duration": (1, 2, 5)[place], "y": float(row[place])}
+            for item, row in enumerate(RECALLED)
+            for place in range(cells)
+        ]
+    )
+
+
+def test_within_item_variances_have_the_published_mean_square() -> None:
+    table = average_within(list_recalled(3), y="y", x="duration")
+    assert table["mean"].to_list() == pytest.approx([11.0, 13.0, 14.2])
+    # Their mean is the mean square of subjects by conditions, published as .61 (Morey 2008 shows why).
+    half = (table["high"] - table["low"]) / 2
+    squares = [(width / t.ppf(0.975, 9)) ** 2 * 10 for width in half]
+    assert sum(squares) / 3 == pytest.approx(0.6148, abs=1e-4)
+    # Worked by hand for the first duration: deviations from the subjects' means have the variance 0.242, and
+    # 0.242 * 3 / 2 = 0.363.
+    assert squares[0] == pytest.approx(0.363, abs=1e-3)
+
+
+def test_within_items_two_cells_have_the_interval_of_their_difference() -> None:
+    frame = list_recalled(2)
+    table = average_within(frame, y="y", x="duration")
+    first, second = (frame.filter(duration=value)["y"].to_numpy() for value in (1, 2))
+    ends = ttest_rel(second, first).confidence_interval()
+    half = (table["high"] - table["low"])[0] / 2
+    assert half * math.sqrt(2) == pytest.approx((ends.high - ends.low) / 2)
+
+
+def test_items_are_aligned_within_each_region() -> None:
+    # An item that is slow in one region only: nothing of that is left where both conditions share it.
+    rows = [
+        {"item": item, "place": place, "c": c, "y": 10.0 * item * (place == 1) + (c == "b") * (1 + item % 2)}
+        for item in range(4)
+        for place in (1, 2)
+        for c in "ab"
+    ]
+    table = average_within(pl.DataFrame(rows), y="y", x="place", by=["c"])
+    widths = (table["high"] - table["low"]).to_list()
+    assert widths == pytest.approx([widths[0]] * 4)
+
+
+def test_within_item_intervals_refuse_what_they_cannot_align() -> None:
+    frame = list_recalled(3)
+    with pytest.raises(BadInput, match="Item 9 has 2 of 3 cells"):
+        average_within(frame.head(-1), y="y", x="duration")
+    with pytest.raises(BadInput, match="name a factor"):
+        average_within(frame.with_columns(place=1), y="y", x="place")
+    with pytest.raises(UnknownName, match="--item"):
+        average_within(frame, y="y", x="duration", item="zzz")

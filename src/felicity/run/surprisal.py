@@ -255,6 +255,9 @@ def _finish(
     """Surprisal in the requested unit, spillover, and the other columns of the texts."""
     surprisal = -pl.col("lp").cast(pl.Float64) * convert_nats(1.0, unit)
     scored = found.with_columns(surprisal.alias("surprisal")).drop("lp")
+    if unit != "bits":
+        # Bits are what a table is in unless it says otherwise, for `felicity plot` and whoever reads it.
+        scored = scored.with_columns(pl.lit(unit).alias("unit"))
     if "entropy" in scored.columns:
         scored = scored.with_columns(pl.col("entropy") * convert_nats(1.0, unit))
     if "top_logprob" in scored.columns:

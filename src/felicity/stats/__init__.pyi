@@ -6,6 +6,7 @@ from .agreement import krippendorff_alpha as krippendorff_alpha
 from .bootstrap import bootstrap_mean as bootstrap_mean
 from .cells import average_cells as average_cells
 from .cells import average_region_surprisal as average_region_surprisal
+from .cells import average_within as average_within
 from .cells import filter_rows as filter_rows
 from .cells import measure_interaction as measure_interaction
 from .compare import adjust_bh as adjust_bh

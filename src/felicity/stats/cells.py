@@ -7,6 +7,7 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput, UnknownName
+from felicity.core.wording import MINUS
 from felicity.stats.frames import take_column
 
 CELLS = {
@@ -17,6 +18,8 @@ CELLS = {
     "low": pl.Float64(),
     "high": pl.Float64(),
 }
+# Columns that number the parts of a sentence.
+PLACES = ("place", "region")
 
 
 def filter_rows(frame: pl.DataFrame, conditions: Sequence[str]) -> pl.DataFrame:
@@ -62,7 +65,7 @@ def measure_interaction(
         return None
     mean, sd = float(values.mean()), float(values.std(ddof=1))
     half_width = float(stats.t.ppf(0.5 + level / 2, n - 1)) * sd / n**0.5
-    contrast = f"({levels[x][0]} - {levels[x][1]}) in {levels[by][0]} minus the same in {levels[by][1]}"
+    contrast = f"({levels[x][0]} {MINUS} {levels[x][1]}) in {levels[by][0]} minus the same in {levels[by][1]}"
     return {
         "contrast": contrast,
         "n": n,
@@ -100,20 +103,77 @@ def average_cells(
 
     Raises UnknownName for a column that is missing, BadInput if `y` is not a number.
     """
+    named = _name_cells(frame, y=y, x=x, by=by)
+    cells = named.group_by("series", "x", maintain_order=True).agg(
+        n=pl.len().cast(pl.Int64), mean=pl.col("y").mean(), sd=pl.col("y").std()
+    )
+    return _add_intervals(cells, level)
+
+
+def average_within(
+    frame: pl.DataFrame, *, y: str, x: str, by: Sequence[str] = (), item: str = "item", level: float = 0.95
+) -> pl.DataFrame:
+    """The same with within-item intervals: the differences between items are taken out first.
+
+    Each item's values are shifted so that all items have the same mean (Cousineau 2005), and the variance of
+    each of the J cells is multiplied by J / (J - 1), since shifting makes it too small (Morey 2008). J are
+    the combinations of factors at one `x` where the axis is the place in the sentence, otherwise all cells.
+    With two cells the interval is that of their difference divided by the square root of 2.
+
+    Raises UnknownName for a column that is missing, BadInput if an item lacks a cell or there is only one.
+    """
+    if item not in frame.columns:
+        raise UnknownName("column", item, frame.columns, hint="name that of the items with --item.")
+    named = _name_cells(frame, y=y, x=x, by=by, item=item)
+    each = named.group_by("series", "x", "item", maintain_order=True).agg(pl.col("y").mean())
+    # Regions of a sentence differ for other reasons than a design, so items are aligned within each.
+    group = pl.col("x") if x in PLACES else pl.lit("")
+    each = each.with_columns(group.alias("group"))
+    sizes = each.select("group", "series", "x").unique().group_by("group").agg(cells=pl.len())
+    if sizes["cells"].min() == 1:
+        raise BadInput(
+            "Within-item intervals compare at least two cells of an item; name a factor with --by."
+        )
+    held = each.group_by("group", "item", maintain_order=True).agg(has=pl.col("y").drop_nulls().len())
+    short = held.join(sizes, on="group").filter(pl.col("has") < pl.col("cells"))
+    if not short.is_empty():
+        row = short.row(0, named=True)
+        where = f" at {x} {row['group']}" if row["group"] else ""
+        raise BadInput(
+            f"Item {row['item']} has {row['has']} of {row['cells']} cells{where}; within-item intervals need "
+            "all of them: leave the item out, or leave out --within."
+        )
+    level_of_item = pl.col("y").mean().over("group", "item") - pl.col("y").mean().over("group")
+    aligned = each.join(sizes, on="group", maintain_order="left").with_columns(
+        aligned=pl.col("y") - level_of_item
+    )
+    correction = (pl.col("cells").first() / (pl.col("cells").first() - 1)).sqrt()
+    cells = aligned.group_by("series", "x", maintain_order=True).agg(
+        n=pl.len().cast(pl.Int64), mean=pl.col("y").mean(), sd=pl.col("aligned").std() * correction
+    )
+    return _add_intervals(cells, level)
+
+
+def _name_cells(
+    frame: pl.DataFrame, *, y: str, x: str, by: Sequence[str], item: str | None = None
+) -> pl.DataFrame:
+    """Columns series, x and y, and item if it is asked for."""
     for name in (y, x, *by):
         if name not in frame.columns:
             raise UnknownName("column", name, frame.columns)
-    values = take_column(frame, y)
-    if not values.dtype.is_numeric():
+    if not take_column(frame, y).dtype.is_numeric():
         raise BadInput(f"The column '{y}' has no numbers; name another with --y.")
     series = (
         pl.concat_str([pl.col(name).cast(pl.String) for name in by], separator=", ") if by else pl.lit("")
     )
-    cells = (
-        frame.select(series.alias("series"), pl.col(x).cast(pl.String).alias("x"), pl.col(y).alias("y"))
-        .group_by("series", "x", maintain_order=True)
-        .agg(n=pl.len().cast(pl.Int64), mean=pl.col("y").mean(), sd=pl.col("y").std())
+    more = [] if item is None else [pl.col(item).cast(pl.String).alias("item")]
+    return frame.select(
+        series.alias("series"), pl.col(x).cast(pl.String).alias("x"), pl.col(y).alias("y"), *more
     )
+
+
+def _add_intervals(cells: pl.DataFrame, level: float) -> pl.DataFrame:
+    """Cells with n, mean and sd into CELLS, with Student's interval of the mean."""
     n = cells["n"].to_numpy().astype(float)
     sd = cells["sd"].fill_null(0.0).to_numpy()
     half_width = np.where(n > 1, stats.t.ppf(0.5 + level / 2, np.maximum(n - 1, 1)) * sd / np.sqrt(n), np.nan)

@@ -5,6 +5,7 @@ from .canvas import LIGHT as LIGHT
 from .canvas import NARROW as NARROW
 from .canvas import SLIDE as SLIDE
 from .canvas import WIDE as WIDE
+from .canvas import Canvas as Canvas
 from .canvas import Spec as Spec
 from .canvas import as_altair as as_altair
 from .canvas import convert_svg as convert_svg

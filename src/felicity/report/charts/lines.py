@@ -47,16 +47,22 @@ def chart_lines(
     y_title: str,
     labels: Sequence[str] = (),
     level: float | None = None,
+    contrast: Point | None = None,
+    height: float | None = None,
     title: str = "",
     subtitle: str = "",
 ) -> Spec:
     """Lines with dots, and intervals if given; `labels` name the positions of the x axis from 0 on.
 
-    A dashed horizontal line marks `level`, if given.
+    A dashed horizontal line marks `level`, if given. contrast: a difference of the values, in their unit,
+    drawn with a line at zero right of the labelled positions; its `series` is its name there.
     """
     import altair as alt
 
-    left, right, height = (52, 14, 200) if canvas.narrow else (64, 28, 260)
+    left, right, usual = (52, 14, 200) if canvas.narrow else (64, 28, 260)
+    height = height or usual
+    if contrast:
+        labels, level = [*labels, contrast.series], 0.0
     width = canvas.width - left - right
     series = list(dict.fromkeys(point.series for point in points))
     entries, styles = place_legend(series, width), choose_styles(series)
@@ -86,6 +92,8 @@ def chart_lines(
         if any(point["link"] for point in own):
             dots = dots.encode(href=alt.Href("link:N"))
         marks += [line.encode(x=x, y=y), dots.encode(x=x, y=y)]
+    if contrast:
+        marks += _contrast(contrast._replace(x=len(labels) - 1), x, y)
     marks += draw_legend(entries, styles)
     bottom = 34 + LINE_HEIGHT * max((len(label) for label in lines), default=1)
     return finish(
@@ -94,6 +102,16 @@ def chart_lines(
         title=title,
         subtitle=subtitle,
     )
+
+
+def _contrast(one: Point, x: Any, y: Any) -> list[Any]:
+    """A diamond with its interval, and what parts it from the values it is a difference of."""
+    own, style = plot([one._asdict()]), {"color": LIGHT["ink"], "aria": False}
+    return [
+        plot([{"x": one.x - 0.5}]).mark_rule(color=LIGHT["line"], aria=False).encode(x=x),
+        own.mark_rule(**style, opacity=0.45, strokeWidth=3).encode(x=x, y="low:Q", y2="high:Q"),
+        own.mark_point(**style, shape="diamond", filled=True, size=110, opacity=1).encode(x=x, y=y),
+    ]
 
 
 def _x_axis(points: Sequence[Point], labels: Sequence[Sequence[str]], title: str) -> Any:
