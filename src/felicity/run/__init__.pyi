@@ -53,11 +53,8 @@ from .study_folder import find_runs as find_runs
 from .study_folder import is_study as is_study
 from .study_folder import list_runs as list_runs
 from .study_folder import name_folder as name_folder
-from .study_folder import name_models as name_models
 from .study_folder import read_policies as read_policies
 from .study_folder import refuse_namesakes as refuse_namesakes
-from .study_folder import write_sheets as write_sheets
-from .study_folder import write_study as write_study
 from .surprisal import Texts as Texts
 from .surprisal import audit_surprisal as audit_surprisal
 from .surprisal import check_units as check_units

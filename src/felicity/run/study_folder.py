@@ -1,9 +1,8 @@
 """Study folders: the record and tables of a study, the names of its models, and their runs below it."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,8 @@ from felicity.run.folder import (
     RunFolder,
     check_record,
     read_record,
-    write_record,
-    write_table,
 )
 from felicity.run.manifest import command_line, installed, now
-from felicity.run.model import Model
 
 # Where a study keeps the runs of its models; `felicity run` with several models keeps them side by side.
 PLACES = ("models", "models/*", "runs", ".")
@@ -128,46 +124,9 @@ def describe_study(kind: str) -> dict[str, Any]:
     return {"study": kind, "felicity": installed("felicity"), "created": now(), "command": command_line()}
 
 
-def write_study(folder: Path, kind: str, *, files: Iterable[str] = (), **told: Any) -> None:
-    """Write the record of a study, by which its folder is recognized later.
-
-    files: its files, whose digests are kept.
-    """
-    write_record(folder, describe_study(kind) | told, files)
-
-
 def is_study(path: Path) -> bool:
     """Whether a folder is that of a study."""
     return (path / RECORD).is_file()
-
-
-def write_sheets(folder: Path, tables: Mapping[str, pl.DataFrame]) -> list[Path]:
-    """Write the tables of a study as CSV files, each under its name; returns their paths."""
-    paths = {folder / f"{name}.csv": table for name, table in tables.items()}
-    for path, table in paths.items():
-        write_table(table, path)
-    return list(paths)
-
-
-def name_models(
-    models: Sequence[Callable[[], Model]], *, short: bool = False
-) -> dict[str, Callable[[], Model]]:
-    """A study's models by name; each is opened for its name alone, before the first is scored.
-
-    short: by the last part of the name.
-
-    Raises BadInput if two have the same name.
-    """
-    opened = [open_one() for open_one in models]
-    names = [shorten_name(lm.info.name) if short else lm.info.name for lm in opened]
-    refuse_namesakes(names)
-    # A single model is opened once; of several, no more than one is in memory at a time.
-    kept = [partial(_give, opened[0])] if len(opened) == 1 else models
-    return dict(zip(names, kept, strict=True))
-
-
-def _give(lm: Model) -> Model:
-    return lm
 
 
 def refuse_namesakes(names: Sequence[str]) -> None:
@@ -198,15 +157,6 @@ def name_folder(model: str) -> str:
     ('org--model', 'bert-word_l2r')
     """
     return re.sub(r"[^\w.+-]+", "-", model.replace("/", "--")).strip("-")
-
-
-def shorten_name(model: str) -> str:
-    """The last part of a model's name, in characters that a file name may have.
-
-    >>> shorten_name("org/my model")
-    'my-model'
-    """
-    return re.sub(r"[^\w.-]+", "-", Path(model).name).strip("-") or "model"
 
 
 def list_runs(path: Path) -> list[Path]:
