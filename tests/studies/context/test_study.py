@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from felicity.core.errors import BadInput, NotPossible
 from felicity.core.policy import Policy
 from felicity.core.sweep import KINDS
 from felicity.run import Model
-from felicity.studies import Study, carry_out_study
-from felicity.studies.context.settings import parse_lengths
+from felicity.studies import NamedModel, Study, analyse_study, carry_out_study, read_study
+from felicity.studies.context.settings import ContextSettings, parse_lengths
+from felicity.studies.context.sweep_design import choose_design
 from tests.conftest import Answer, make_tiny_model
 from tests.engines.shapes import make_masked
 
@@ -317,6 +319,37 @@ def test_a_rule_without_sentences_to_compare_is_refused(
     monkeypatch.setenv("FELICITY_DATA", str(published("lau2020").parent))
     with pytest.raises(NotPossible, match="cannot be judged in contexts"):
         carry_out(tmp_path, wide_model, dataset="lau2020", phenomenon=None)
+
+
+def test_a_frame_is_studied_and_analysed_again_with_a_formula_of_ones_own(
+    wide_model: Path, tmp_path: Path
+) -> None:
+    verbs = ("run", "sleep", "eat", "sing", "win")
+    pairs = pl.DataFrame(
+        [(suite, f"A {suite} {verb}s.", f"A {suite} {verb}.") for suite in ("cat", "dog") for verb in verbs],
+        schema=["suite", "good", "bad"],
+        orient="row",
+    )
+    changes = {"dataset": pairs, "phenomenon": None, "lengths": None, "sentences": (0, 1, 2)}
+    first = carry_out(tmp_path, wide_model, **changes)
+    assert first["estimates"].filter(level="suite")["name"].unique().sort().to_list() == ["cat", "dog"]
+    assert "own formula" not in "".join(first["regressions"]["analysis"])
+    analyse_study(tmp_path, formula="length + (1|item)")
+    again = read_study(tmp_path)
+    assert "context (own formula)" in again["regressions"]["analysis"].to_list()
+    assert again["estimates"].equals(first["estimates"])
+    with pytest.raises(BadInput, match="'kinds' affects the scores"):
+        analyse_study(tmp_path, kinds="unrelated")
+
+
+def test_lengths_of_a_served_model_are_counted_by_its_local_tokenizer() -> None:
+    served = NamedModel(name="x", spec="openai:x", opener=lambda _: pytest.fail("nothing is scored"))
+    settings = ContextSettings(dataset="starter")
+    with pytest.raises(BadInput, match="known only to its server; give the model's files"):
+        choose_design(settings, served)
+    assert choose_design(settings, replace(served, tokenizer="gpt2")).tokenizer == "gpt2"
+    other = ContextSettings(dataset="starter", length_tokenizer="smollm2")
+    assert choose_design(other, served).tokenizer == "smollm2"
 
 
 @pytest.mark.parametrize("grid", ["", "0:900", "a,b", "-5,10", "0", "0:100:0"])
