@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import polars as pl
 
@@ -60,6 +60,7 @@ from felicity.studies.acceptability import check_ratings, has_single_ratings
 
 # A 5-gram prefers one of two sentences by some nats for one rare word.
 FAR_FOR_NGRAM = 10.0
+SERVED = "openai:"
 LOG, DATASET = "log.jsonl", "dataset.parquet"
 REPEATED_SENTENCE = "repeated sentence"
 # What the rules for pairs of cloze sentences do not find themselves.
@@ -227,24 +228,18 @@ def _apply_rules(name: str, found: CheckedFile, options: _Options) -> Checked:
 def _check_contrasts(name: str, found: CheckedFile, dataset: Dataset, options: _Options) -> Checked:
     """Minimal pairs: every better condition beside each worse one."""
     rows = _pair_up(dataset)
-    pairs = [MinimalPair(row["item"], row["suite"], row["good"], row["bad"]) for row in rows]
+    pairs = [MinimalPair(row.item, row.suite, row.good.whole, row.bad.whole) for row in rows]
     knowledge, notes = _choose_knowledge([pair.good for pair in pairs], dataset)
-    names = list(options.tokenizers)
-    if isinstance(options.model, str | Path):
-        names.append(str(options.model))
-    counters = open_counters(names)
+    counters = open_counters(_list_tokenizers(options))
     findings = check_minimal_pairs(pairs, knowledge, counters=counters)
     if not counters:
         notes.append(
             "Token lengths were not compared; name a tokenizer with --tokenizer, or a model with -m."
         )
     requests, _ = build_requests(dataset.items)
+    language = infer_language(dataset.items["text"].to_list(), dataset.languages)
     baselines = measure_baselines(
-        dataset.items,
-        requests,
-        dataset.contrasts,
-        language=infer_language(dataset.items["text"].to_list(), dataset.languages),
-        corpus=options.corpus,
+        dataset.items, requests, dataset.contrasts, language=language, corpus=options.corpus
     )
     if options.model is None and options.corpus is None:
         notes.append("No model looked for swapped labels; name one with -m.")
@@ -254,47 +249,77 @@ def _check_contrasts(name: str, found: CheckedFile, dataset: Dataset, options: _
     return replace(checked, baselines=baselines.table, decided=baselines.list_decided())
 
 
-def _pair_up(dataset: Dataset) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    held: dict[str, dict[str, tuple[str, str | None]]] = {}
-    items = dataset.items
-    contexts = items.get_column("context_text", default=pl.Series([None] * len(items), dtype=pl.String))
-    labels = dict(zip(items["item"], zip(items["suite"], items["phenomenon"], strict=True), strict=True))
-    for item, condition, text, context in zip(
-        items["item"], items["condition"], items["text"], contexts, strict=True
-    ):
-        held.setdefault(item, {})[condition] = (text, context)
-    for contrast in dataset.contrasts:
-        for item, texts in held.items():
-            suite, phenomenon = labels[item]
-            if contrast.better not in texts or contrast.phenomenon not in (None, phenomenon):
-                continue
-            good, context = texts[contrast.better]
-            for worse in contrast.worse:
-                if worse in texts:
-                    bad, other = texts[worse]
-                    row = {"item": item, "suite": suite, "good": good, "bad": bad}
-                    rows.append(row | {"context": context, "other": other})
-    return rows
+def _list_tokenizers(options: _Options) -> list[str]:
+    """The tokenizers that are named, and that of the model, unless only a server has it."""
+    spec = options.model.spec if isinstance(options.model, Model) else options.model
+    own = [str(spec)] if spec is not None and not str(spec).startswith(SERVED) else []
+    return [*options.tokenizers, *own]
+
+
+class _Stimulus(NamedTuple):
+    """A text, and what stands before it without being scored."""
+
+    text: str
+    context: str
+
+    @property
+    def whole(self) -> str:
+        return f"{self.context} {self.text}" if self.context else self.text
+
+
+class _Contrasted(NamedTuple):
+    """Two stimuli of an item of which the first should be the better one."""
+
+    item: str
+    suite: str
+    good: _Stimulus
+    bad: _Stimulus
+
+
+def _pair_up(dataset: Dataset) -> list[_Contrasted]:
+    """The better stimulus of every contrast beside each of the worse ones."""
+    whole = dataset.items
+    if "context_text" not in whole.columns:
+        whole = whole.with_columns(context_text=pl.lit(None, dtype=pl.String))
+    held: dict[tuple[str, str, str], dict[str, _Stimulus]] = {}
+    for row in whole.iter_rows(named=True):
+        stimuli = held.setdefault((row["item"], row["suite"], row["phenomenon"]), {})
+        stimuli[row["condition"]] = _Stimulus(row["text"], row["context_text"] or "")
+    return [
+        _Contrasted(item, suite, stimuli[contrast.better], stimuli[worse])
+        for contrast in dataset.contrasts
+        for (item, suite, phenomenon), stimuli in held.items()
+        for worse in contrast.worse
+        if {contrast.better, worse} <= set(stimuli) and contrast.phenomenon in (None, phenomenon)
+    ]
 
 
 def _find_swaps(
-    pairs: Sequence[MinimalPair], rows: Sequence[Mapping[str, Any]], baselines: Baselines, options: _Options
+    pairs: Sequence[MinimalPair], rows: Sequence[_Contrasted], baselines: Baselines, options: _Options
 ) -> list[Finding]:
     """Pairs whose bad sentence a model, or a 5-gram of the user's text, finds far more probable."""
     found: list[Finding] = []
     if options.model is not None:
         lm = take_model(options.model)
-        contexts = [[str(row[name] or "") for row in rows] for name in ("context", "other")]
-        scores = [
-            lm.score([row[side] for row in rows], context=before if any(before) else None)["lp"]
-            for side, before in zip(("good", "bad"), contexts, strict=True)
-        ]
-        found += check_swaps(pairs, (scores[0] - scores[1]).to_list(), by=lm.info.name)
+        good, bad = _score(lm, [row.good for row in rows]), _score(lm, [row.bad for row in rows])
+        margins = [one - other for one, other in zip(good, bad, strict=True)]
+        found += check_swaps(pairs, margins, by=lm.info.name)
     if options.corpus is not None:
         margins = [baselines.margins[pair.item] for pair in pairs]
         found += check_swaps(pairs, margins, by=f"a 5-gram of {options.corpus.name}", far=FAR_FOR_NGRAM)
     return found
+
+
+def _score(lm: Model, stimuli: Sequence[_Stimulus]) -> list[float]:
+    """log p of each text given its context, if it has one."""
+    values = [0.0] * len(stimuli)
+    for bare in (True, False):
+        places = [place for place, one in enumerate(stimuli) if bool(one.context) is not bare]
+        texts, contexts = ([stimuli[place][field] for place in places] for field in (0, 1))
+        scored = lm.score(texts, context=None if bare else contexts)["lp"] if places else ()
+        for place, value in zip(places, scored, strict=True):
+            values[place] = value
+    return values
 
 
 def _check_pairs(name: str, pairs: list[Pair], options: _Options) -> Checked:
