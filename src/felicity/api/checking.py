@@ -1,5 +1,6 @@
 """What is wrong with stimuli before anything is scored: files, names, frames, and folders of extensions."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -61,6 +62,7 @@ from felicity.studies.acceptability import check_ratings, has_single_ratings
 # A 5-gram prefers one of two sentences by some nats for one rare word.
 FAR_FOR_NGRAM = 10.0
 SERVED = "openai:"
+LINE = re.compile(r"(?:on )?line (\d+)$")
 LOG, DATASET = "log.jsonl", "dataset.parquet"
 REPEATED_SENTENCE = "repeated sentence"
 # What the rules for pairs of cloze sentences do not find themselves.
@@ -178,16 +180,32 @@ def _check_extension(path: Path, options: _Options, last: str | None) -> Checked
 
 
 def _check_named(name: str, columns: Columns, folder: Path | None, options: _Options) -> Checked:
+    """A dataset of the catalogue; what would be a problem of one's own file is a finding here."""
     entry = load_entries().get(name)
     cloze = entry is not None and "cloze" in entry.methods
     dataset = read_dataset(name, columns, folder=folder, rule="cloze" if cloze else None)
-    found = CheckedFile(
-        items=dataset.items["item"].n_unique(),
-        rows=len(dataset.items),
-        problems=check_items(dataset.items),
+    items = dataset.items
+    whole = CheckedFile(
+        items=items["item"].n_unique(),
+        rows=len(items),
+        problems=pl.DataFrame(schema=PROBLEMS),
         dataset=dataset,
     )
-    return _apply_rules(name, found, options)
+    found = _apply_rules(name, whole, options)
+    # Without lines the rows are numbered, which says of which items each problem is.
+    names = items["item"].to_list()
+    told = [
+        (
+            None,
+            names[row["line"] - 1],
+            row["problem"],
+            LINE.sub(lambda place: names[int(place[1]) - 1], row["detail"]),
+        )
+        for row in check_items(items.drop("line", strict=False)).iter_rows(named=True)
+    ]
+    return replace(
+        found, findings=pl.concat([pl.DataFrame(told, schema=FINDINGS, orient="row"), found.findings])
+    )
 
 
 def _check_path(path: Path, columns: Columns, options: _Options) -> Checked:
