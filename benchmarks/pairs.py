@@ -28,8 +28,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         counters = open_counters([*copy_tokenizers(Path(folder)), "smollm2"])
         lines = [
-            f"{n:,} pairs for each of {len(list_paradigms())} paradigms, equally long under {', '.join(counters)} together; "
-            "signatures match word frequency as well.",
+            f"{n:,} pairs for each of {len(list_paradigms())} paradigms, equally long under "
+            f"{', '.join(counters)} together; signatures match word frequency as well.",
             "",
             "| method | pairs | dropped | share dropped | short of pairs | seconds | processor seconds |",
             "|---|---|---|---|---|---|---|",

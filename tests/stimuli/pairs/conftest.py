@@ -28,6 +28,7 @@ CLOSED = {
     "than",
     "for",
     "nobody",
+    "everyone",
     "somebody",
 }
 
