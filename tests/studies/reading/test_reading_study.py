@@ -1,5 +1,6 @@
 """A study of reading from words to page: surprisal by character, what it adds, and what is refused."""
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 import felicity as fe
 from felicity.core.errors import BadInput, NotPossible, UnknownName
+from felicity.data import read_reading
 from felicity.studies import read_study
 from tests.conftest import Answer, make_tiny_model
 
@@ -95,6 +97,9 @@ def test_slopes_fit_and_alignment_are_those_the_times_were_made_with(
     assert rise == pytest.approx(5.0, abs=1.0)
     peak = study["alignment"].sort("r").row(-1, named=True)
     assert peak["shift"] == 0
+    both = study["correction"].row(0, named=True)
+    assert both["difference"] == pytest.approx(both["corrected"] - both["plain"])
+    assert both["corrected"] == fit["delta_ll"]
     assert not any("Alignment" in note for note in study.notes)
     assert "word 5's times are predicted with words 5, 4, 3" in " ".join(study.page.sure).lower()
     assert study["excluded"]["left"].to_list() == [240]
@@ -377,3 +382,17 @@ def test_fillers_turn_bits_into_milliseconds(published: Published, model: Path, 
         ms[side] = sum(slopes[lag] * own["surprisal"][at - lag] for lag in range(4))
     row = study["item_effects"].filter(effect="GPE_NPS", item="3", place=1).row(0, named=True)
     assert row["predicted_ms"] == pytest.approx(ms["hard"] - ms["easy"], abs=1e-6)
+
+
+def test_the_shift_of_natural_stories_as_released_is_found(published: Published) -> None:
+    path = published("kuribayashi2024_ns/results/NS/gpt2/surprisal.json.gz")
+    listed = json.loads(gzip.decompress(path.read_bytes()))
+    bits = [value for text in sorted(listed, key=int) for sentence in listed[text] for value in sentence]
+    table = read_reading("natural_stories").words.with_columns(gpt2=pl.Series(bits))
+    released = table.with_columns(pl.col("self_paced").shift(-1).over("text"))
+    found = {}
+    for name, one in (("moved", table), ("released", released)):
+        study = fe.reading(one, surprisal="gpt2", unit="nats", draws=100, lags=0, control_lags=0)
+        found[name] = [note for note in study.notes if note.startswith("Alignment")]
+    assert not found["moved"]
+    assert "one word early" in found["released"][0]

@@ -83,7 +83,8 @@ LEFT_OUT = {"measure": TEXT, "rule": TEXT, "rows": COUNT, "left": COUNT}
 class MeasureFit:
     """Everything that was found for one measure: tables as rows, and by model the rows and the gain.
 
-    gains: of the leading surprisal, if rows are held out; by_model: the words used, with every predictor.
+    gains: of the leading surprisal, if rows are held out, and both: by how the tokens of a word are summed;
+    by_model: the words used, with every predictor.
     """
 
     measure: str
@@ -95,6 +96,7 @@ class MeasureFit:
     alignment: list[pl.DataFrame] = field(default_factory=list)
     excluded: list[dict[str, object]] = field(default_factory=list)
     gains: dict[str, Gain] = field(default_factory=dict)
+    both: dict[str, dict[str, Gain]] = field(default_factory=dict)
     by_model: dict[str, pl.DataFrame] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -200,8 +202,10 @@ def _fit_model(
         unit = "ms per bit" if time else "units per bit"
         for lag, row in zip(recipe.lags, slopes.to_dicts(), strict=True):
             found.slopes.append(named | row | {"slope": row["estimate"], "lag": lag, "unit": unit})
-        if lead and gain[1] is not None:
-            found.gains[model] = gain[1]
+        if gain[1] is not None:
+            found.both.setdefault(model, {})[words] = gain[1]
+            if lead:
+                found.gains[model] = gain[1]
     lead_words = next(words for words, lead, _ in ways if lead)
     named = {"measure": measure, "model": model, "words": lead_words, "lead": True}
     for name in ("entropy", "entropy_reduction", *settings.predictors):

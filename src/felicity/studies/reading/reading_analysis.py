@@ -11,6 +11,7 @@ from felicity.data import Reading, average_trials
 from felicity.measures import CORRECTED, PLAIN
 from felicity.run import StudyFolder
 from felicity.stats import (
+    Gain,
     adjust_holm,
     bootstrap_mean,
     cluster_codes,
@@ -42,6 +43,18 @@ COMPARISONS = {
     "first": TEXT,
     "second": TEXT,
     "n": COUNT,
+    "difference": NUMBER,
+    "low": NUMBER,
+    "high": NUMBER,
+    "p": NUMBER,
+    "p_holm": NUMBER,
+}
+CORRECTION = {
+    "measure": TEXT,
+    "model": TEXT,
+    "n": COUNT,
+    CORRECTED: NUMBER,
+    PLAIN: NUMBER,
     "difference": NUMBER,
     "low": NUMBER,
     "high": NUMBER,
@@ -103,7 +116,7 @@ def _read_times(folder: StudyFolder, settings: ReadingSettings) -> Reading:
     kept = folder.record["kept"]
     reading = Reading(
         name=folder.facts["corpus"],
-        words=folder.read("words"),
+        words=folder.read("corpus"),
         sentences=pl.DataFrame(),
         measures=tuple(folder.facts["measures"]),
         trials=folder.read("trials") if "trials" in kept else None,
@@ -168,6 +181,7 @@ def _collect(found: list[MeasureFit], scored: pl.DataFrame) -> dict[str, pl.Data
         "alignment": join([part for one in found for part in one.alignment], SHIFTS),
         "excluded": frame([row for one in found for row in one.excluded], LEFT_OUT),
         "comparisons": _compare_models(found),
+        "correction": _compare_corrections(found),
         "quality": _measure_quality(fit, scored),
     }
 
@@ -190,19 +204,38 @@ def _adjust(table: pl.DataFrame, family: list[str]) -> pl.DataFrame:
 
 def _compare_models(found: list[MeasureFit]) -> pl.DataFrame:
     """Every two models on the same words of a measure, by flipping signs of whole sentences."""
-    rows = []
-    for one in found:
-        codes = cluster_codes(one.rows, SENTENCE)
-        for first, second in combinations(one.gains, 2):
-            apart = one.gains[first].per_row - one.gains[second].per_row
-            interval = bootstrap_mean(apart, clusters=codes)
-            test = permute_differences(sum_by_cluster(apart, codes), n=len(apart))
-            rows.append(
-                {"measure": one.measure, "first": first, "second": second, "n": len(apart)}
-                | {"difference": interval.estimate, "low": interval.low, "high": interval.high, "p": test.p}
-            )
+    rows = [
+        {"measure": one.measure, "first": first, "second": second}
+        | _test_difference(one, one.gains[first], one.gains[second])
+        for one in found
+        for first, second in combinations(one.gains, 2)
+    ]
     schema = {name: dtype for name, dtype in COMPARISONS.items() if name != "p_holm"}
     return _adjust(pl.DataFrame(rows, schema=schema), ["measure"]).select(*COMPARISONS)
+
+
+def _compare_corrections(found: list[MeasureFit]) -> pl.DataFrame:
+    """Words corrected for trailing white space against plain sums, of every model on the same words."""
+    rows = []
+    for one in found:
+        for model, ways in one.both.items():
+            if CORRECTED in ways and PLAIN in ways:
+                deltas = {name: ways[name].delta for name in (CORRECTED, PLAIN)}
+                tested = _test_difference(one, ways[CORRECTED], ways[PLAIN])
+                rows.append({"measure": one.measure, "model": model} | deltas | tested)
+    schema = {name: dtype for name, dtype in CORRECTION.items() if name != "p_holm"}
+    table = pl.DataFrame(rows, schema=schema).with_columns(family=pl.lit(0))
+    return _adjust(table, ["family"]).select(*CORRECTION)
+
+
+def _test_difference(one: MeasureFit, first: Gain, second: Gain) -> dict[str, object]:
+    """What two gains on the same words differ by: n, difference, low, high and p, over sentences."""
+    codes = cluster_codes(one.rows, SENTENCE)
+    apart = first.per_row - second.per_row
+    interval = bootstrap_mean(apart, clusters=codes)
+    test = permute_differences(sum_by_cluster(apart, codes), n=len(apart))
+    ends = {"difference": interval.estimate, "low": interval.low, "high": interval.high}
+    return {"n": len(apart), "p": test.p} | ends
 
 
 def _measure_quality(fit: pl.DataFrame, scored: pl.DataFrame) -> pl.DataFrame:

@@ -34,7 +34,7 @@ def sections(study: Study) -> Page:
         list_slopes(study["slopes"]),
         list_curves(study["curves"], fit, study.facts["times"]),
         list_beyond(fit),
-        list_correction(fit),
+        list_correction(study["correction"]),
         list_alignment(study["alignment"]),
         list_mixed(study.tables.get("mixed")),
         list_comparisons(study["comparisons"], study["quality"]),

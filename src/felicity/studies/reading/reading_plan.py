@@ -45,7 +45,7 @@ def plan(settings: ReadingSettings, models: Models, folder: StudyFolder) -> Plan
     fillers = _read_fillers(settings)
     sets = {WORDS: table} | ({FILLERS: fillers} if fillers else {})
     items = {name: list_sentences(one.reading, settings.context) for name, one in sets.items()}
-    tables = {"words": table.words, "given": given}
+    tables = {"corpus": table.words, "given": given}
     if table.reading.trials is not None:
         tables["trials"] = table.reading.trials
     tables |= dict(table.reading.effects)
