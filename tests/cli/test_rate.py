@@ -148,6 +148,15 @@ def test_a_wrong_study_is_refused_with_its_line(cli: Cli, small: Path) -> None:
     assert "There is no" in cli("rate", "status", small / "nothing").err
 
 
+def test_a_new_timed_study_tells_raters_what_is_measured(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("item,text\n1,The man | left.\n2,A dog | slept.\n", encoding="utf-8")
+    for task, told in (("reading", True), ("likert", False)):
+        assert cli("rate", "new", tmp_path / task, "--from", tmp_path / "own.csv", "--task", task).code == 0
+        study = read_rating_study(tmp_path / task)
+        assert study.information is not None
+        assert ("how often the screen is redrawn" in study.information.text) == told
+
+
 def test_a_preview_is_written_as_one_file(cli: Cli, small: Path, tmp_path: Path) -> None:
     said = cli("rate", "preview", small, "--static", tmp_path / "p.html", "--trials", 2)
     assert said.code == 0, said.err

@@ -44,6 +44,10 @@ INSTRUCTIONS = {
     "reading": "You will read sentences word by word. Press the space bar for the next word.",
     "maze": "At every step you see two words. Choose the one that continues the sentence.",
 }
+# What timed tasks store besides answers.
+SCREEN = (
+    "\n- While you read, your browser measures how often the screen is redrawn and how fine its clock is."
+)
 JUDGE = "Please say how natural each text sounds to you. There are no right or wrong answers."
 
 
@@ -100,6 +104,7 @@ def start_study(
     text = Template(files("felicity.humans").joinpath("templates/study.toml").read_text("utf-8")).substitute(
         title=json.dumps(title or TITLE, ensure_ascii=False),
         duration=f" It takes\nabout {minutes} minutes." if minutes else "",
+        screen=SCREEN if task in ("reading", "maze") else "",
         seed=seed,
         instructions=INSTRUCTIONS.get(task, JUDGE),
         task=TASKS[task].format(points=(4 if lau else 7) if points is None else points),
