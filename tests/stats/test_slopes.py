@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
+from felicity.core.errors import NotPossible
 from felicity.stats import compare_slopes, fit_slopes
 
 
@@ -73,3 +74,13 @@ def test_equal_lengths_and_equal_answers_have_no_slope_and_say_so() -> None:
 def test_ties_are_left_out_and_counted() -> None:
     tied = draw().with_columns(passed=pl.when(pl.col("item") == "0/0").then(0.5).otherwise("passed"))
     assert fit_slopes(tied)["ties"].to_list() == [1, 1]
+
+
+def test_a_model_without_standard_errors_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise NotPossible("The likelihood is flat.")
+
+    monkeypatch.setattr("felicity.stats.slopes.fit_glmm", refuse)
+    row = fit_slopes(draw().filter(measure="lp")).row(0, named=True)
+    assert (row["slope"], row["note"]) == (None, "The likelihood is flat.")
+    assert compare_slopes(draw())["p"].to_list() == [None]

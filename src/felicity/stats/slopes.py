@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from scipy.special import stdtr, stdtrit
 
-from felicity.core.errors import BadInput
+from felicity.core.errors import BadInput, NotPossible
 from felicity.core.schemas import TEXT, Schema
 from felicity.stats.frames import Vector
 from felicity.stats.generalized import fit_glm
@@ -75,7 +75,7 @@ def fit_slopes(judged: pl.DataFrame) -> pl.DataFrame:
         try:
             found = _fit(told, formula)
             row |= {"slope": found["estimate"]} | {name: found[name] for name in ("se", "low", "high", "p")}
-        except BadInput as error:
+        except (BadInput, NotPossible) as error:
             row["note"] = str(error)
         rows.append(row)
     return pl.DataFrame(rows, schema=SLOPES)
@@ -140,7 +140,7 @@ def _leave_out(part: pl.DataFrame) -> dict[str, float]:
 def _slope(part: pl.DataFrame, formula: str) -> float:
     try:
         return float(_fit(part, formula)["estimate"])
-    except BadInput:
+    except (BadInput, NotPossible):
         return float("nan")
 
 
