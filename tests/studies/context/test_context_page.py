@@ -112,11 +112,11 @@ def test_the_page_answers_with_the_largest_change_that_is_detected(bare: Context
     assert page.question == "Does a preceding context change accuracy?"
     assert page.answer == (
         "Yes: matched unacceptable contexts of 900 tokens lower the accuracy of m most, from 78.0% without a "
-        "context to 53.0% (−25.0, −30.0 to −20.0 points)."
+        "context to 53.0% (−25.0 [−30.0, −20.0] points)."
     )
-    assert "it rises in matched acceptable (+10.0, +4.0 to +16.0) contexts" in page.findings[0]
-    assert "no detectable difference in mismatched acceptable (0.0, −1.0 to +1.0)" in page.findings[0]
-    assert "unrelated (+40.0, −10.0 to +90.0) contexts" in page.findings[0]
+    assert "it rises in matched acceptable (+10.0 [+4.0, +16.0]) contexts" in page.findings[0]
+    assert "no detectable difference in mismatched acceptable (0.0 [−1.0, +1.0])" in page.findings[0]
+    assert "unrelated (+40.0 [−10.0, +90.0]) contexts" in page.findings[0]
     assert page.hero is not None
     assert page.hero.name == "change_m"
 
@@ -172,7 +172,7 @@ def test_the_table_gives_the_longest_context_in_points() -> None:
     row = next(row for row in change.rows if row[1] == "matched, unacceptable")
     # -0.2345 in points to one decimal: -23.4 (half to even in binary: 23.45 is below the half).
     assert row[2] == "900"
-    assert row[5:] == (f"−{23.45:.1f}", "−30.0 to −20.0")
+    assert row[5:] == (f"−{23.45:.1f}", "[−30.0, −20.0]")
     assert change.rows[0][1] == "no context"
 
 
@@ -232,7 +232,7 @@ def test_the_regression_is_printed_as_in_a_paper(study: ContextTables) -> None:
         "0.050",
         "−24.69",
         "< .001",
-        "−1.333 to −1.137",
+        "[−1.333, −1.137]",
     )
     assert section.notes == (
         "accuracy ~ log(length) * matched * acceptable + (1 | phenomenon); 120,600 judgements; "
@@ -300,10 +300,10 @@ def test_suites_that_rise_and_suites_that_fall_are_listed_apart(bare: ContextTab
     section = build_suite_changes(swap(bare, suite_changes=changes))
     assert section is not None
     assert [row[2:] for row in section.rows] == [
-        ("rises", "s0", "+30.0", "1.0", "+10.0 to +50.0", "3"),
-        ("rises", "s3", "+5.0", "1.0", "−15.0 to +25.0", "3"),
-        ("falls", "s4", "−40.0", "1.0", "−60.0 to −20.0", "3"),
-        ("falls", "s1", "−10.0", "1.0", "−30.0 to +10.0", "3"),
+        ("rises", "s0", "+30.0", "1.0", "[+10.0, +50.0]", "3"),
+        ("rises", "s3", "+5.0", "1.0", "[−15.0, +25.0]", "3"),
+        ("falls", "s4", "−40.0", "1.0", "[−60.0, −20.0]", "3"),
+        ("falls", "s1", "−10.0", "1.0", "[−30.0, +10.0]", "3"),
     ]
 
 

@@ -5,10 +5,20 @@ from functools import partial
 import polars as pl
 
 from felicity.core.sweep import BASELINE, KINDS, UNPERTURBED
-from felicity.report import Figure, Section, count, decimal, percent, signed, spaced
+from felicity.report import (
+    Figure,
+    Section,
+    count,
+    decimal,
+    format_interval,
+    percent,
+    percent_interval,
+    points,
+    spaced,
+)
 from felicity.report.charts import LINE_STYLES, SeriesPoint, chart_bands
 from felicity.studies.context.report.context_tables import ContextTables, file_names, sort_kinds
-from felicity.studies.context.report.figures import draw_growth, draw_margins, split_models, times_100
+from felicity.studies.context.report.figures import draw_growth, draw_margins, split_models
 
 MOST_FIGURES = 60
 
@@ -173,16 +183,15 @@ def _list_longest(study: ContextTables, rows: pl.DataFrame) -> list[tuple[str, .
         own = find_longest(rows.filter(pl.col("model") == model))
         for row in [*none.iter_rows(named=True), *sort_kinds(own).iter_rows(named=True)]:
             base = row["kind"] == BASELINE
-            change = () if base else (row["delta"], row["delta_low"], row["delta_high"])
-            ends = " to ".join(signed(times_100(end), 1) for end in change[1:])
+            ends = "" if base else format_interval(row["delta_low"], row["delta_high"], points)
             table.append(
                 (
                     model,
                     "no context" if base else study.name_kind(row["kind"]),
                     "0" if base else count(row["length"]),
                     count(row["n"]),
-                    f"{percent(row['accuracy'])} ({percent(row['low'])}–{percent(row['high'])})",
-                    "" if base else signed(times_100(row["delta"]), 1),
+                    percent_interval(row["accuracy"], row["low"], row["high"]),
+                    "" if base else points(row["delta"]),
                     ends,
                 )
             )
@@ -224,9 +233,9 @@ def _list_numbers(study: ContextTables, rows: pl.DataFrame) -> list[tuple[str, .
             count(row["n"]),
             count(row["suites"]),
             percent(row["accuracy"]),
-            f"{percent(row['low'])}–{percent(row['high'])}",
-            signed(times_100(row["delta"]), 1),
-            " to ".join(signed(times_100(row[end]), 1) for end in ("delta_low", "delta_high")),
+            format_interval(row["low"], row["high"], percent),
+            points(row["delta"]),
+            format_interval(row["delta_low"], row["delta_high"], points),
             decimal(row["ppl_margin"], 1),
             count(row["ties"]),
             count(row["unstable"]),
@@ -295,8 +304,8 @@ def _longest(study: ContextTables, rows: pl.DataFrame) -> list[tuple[str, ...]]:
             spaced(row["perturbation"]),
             count(row["length"]),
             percent(row["accuracy"]),
-            signed(times_100(row["delta"]), 1),
-            " to ".join(signed(times_100(row[end]), 1) for end in ("delta_low", "delta_high")),
+            points(row["delta"]),
+            format_interval(row["delta_low"], row["delta_high"], points),
         )
         for row in sort_kinds(last.sort("model", maintain_order=True)).iter_rows(named=True)
     ]

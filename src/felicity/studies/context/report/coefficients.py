@@ -8,7 +8,7 @@ import polars as pl
 
 from felicity.core.contrasts import ACCURACY, Headline
 from felicity.core.wording import p_cell
-from felicity.report import Figure, Section, count, decimal, spaced
+from felicity.report import Figure, Section, count, decimal, format_interval, spaced
 from felicity.report.charts import Dot, chart_scatter
 from felicity.studies.context.report.context_tables import (
     ContextTables,
@@ -99,7 +99,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         decimal(row["se"], 3),
         decimal(row["z"], 2),
         p_cell(row["p"]),
-        f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)}",
+        format_interval(row["low"], row["high"], places=3),
     )
 
 
@@ -259,7 +259,7 @@ def _row(study: ContextTables, row: dict[str, Any]) -> tuple[str, ...]:
         study.name_kind(row["kind"]) if row["kind"] else "all",
         spaced(row["method"]),
         decimal(row["r"], 3),
-        f"{decimal(row['low'], 3)} to {decimal(row['high'], 3)}",
+        format_interval(row["low"], row["high"], places=3),
         p_cell(row["p"]),
         p_cell(row["p_holm"]),
         count(row["n"]),

@@ -9,15 +9,7 @@ import polars as pl
 from felicity.core.contrasts import Headline
 from felicity.core.sweep import FROM_KINDS
 from felicity.core.wording import NO_DIFFERENCE, format_p, is_detected
-from felicity.report import (
-    Figure,
-    Page,
-    Section,
-    count,
-    counted,
-    percent,
-    signed,
-)
+from felicity.report import Figure, Page, Section, count, counted, format_interval, percent, points, signed
 from felicity.stats.mixed import DEGENERATE
 from felicity.studies.context.regressions import BY_ITEM, CONTEXT, UNRELATED
 from felicity.studies.context.report.accuracy import (
@@ -40,7 +32,6 @@ from felicity.studies.context.report.coefficients import (
     write_term,
 )
 from felicity.studies.context.report.context_tables import ContextTables, sort_kinds
-from felicity.studies.context.report.figures import times_100
 from felicity.studies.context.report.suites import build_matrices, build_suite_changes
 from felicity.studies.study import Study
 
@@ -179,8 +170,7 @@ def _name(study: ContextTables, row: dict[str, Any]) -> str:
 
 def _points(row: dict[str, Any]) -> str:
     """A change in points with its interval."""
-    change, low, high = (signed(times_100(row[name]), 1) for name in ("delta", "delta_low", "delta_high"))
-    return f"{change}, {low} to {high}"
+    return f"{points(row['delta'])} {format_interval(row['delta_low'], row['delta_high'], points)}"
 
 
 def _answer(study: ContextTables, rows: list[dict[str, Any]]) -> str:
@@ -206,7 +196,7 @@ def _compare_kinds(study: ContextTables, rows: list[dict[str, Any]]) -> Iterator
         base = study.baselines("overall").filter(pl.col("model") == model).to_dicts()
         told = [
             f"{model}: {study.headline.noun} without context is {percent(row['accuracy'])}% "
-            f"({percent(row['low'])}–{percent(row['high'])})"
+            f"{format_interval(row['low'], row['high'], percent)}"
             for row in base
         ] or [model]
         for verb, chosen in (

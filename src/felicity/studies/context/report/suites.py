@@ -4,10 +4,10 @@ from functools import partial
 
 import polars as pl
 
-from felicity.report import Figure, Section, count, signed, spaced
+from felicity.report import Figure, Section, count, format_interval, percent, points, spaced
 from felicity.report.charts import Cell, chart_matrix
 from felicity.studies.context.report.context_tables import ContextTables, sort_kinds
-from felicity.studies.context.report.figures import split_models, times_100
+from felicity.studies.context.report.figures import split_models
 
 MOST_EACH = 5
 OVERLAPS = {"token_f1": "Token F1", "dependency_f1": "Dependency-label F1"}
@@ -57,8 +57,9 @@ def build_suite_changes(study: ContextTables) -> Section | None:
                     study.name_kind(str(kind)),
                     word,
                     spaced(row["suite"]),
-                    *_numbers(row["mean"], row["sd"]),
-                    f"{signed(times_100(row['low']), 1)} to {signed(times_100(row['high']), 1)}",
+                    points(row["mean"]),
+                    percent(row["sd"]),
+                    format_interval(row["low"], row["high"], points),
                     count(row["n"]),
                 )
                 for row in chosen.iter_rows(named=True)
@@ -74,10 +75,6 @@ def build_suite_changes(study: ContextTables) -> Section | None:
         rows=tuple(rows),
         names=4,
     )
-
-
-def _numbers(mean: float, sd: float | None) -> tuple[str, str]:
-    return signed(times_100(mean), 1), signed(times_100(sd), 1).lstrip("+")
 
 
 def _matrix(study: ContextTables, name: str, title: str, rows: pl.DataFrame, column: str) -> Figure:
