@@ -354,6 +354,11 @@ def test_effects_by_item_are_those_of_sap(published: Published) -> None:
     observed = study["effects"].filter(effect="GPE_MVRR").sort("place")["observed_ms"].to_list()
     assert observed == pytest.approx([59.3, 202.1, 113.3], abs=1.0)
     assert study["item_effects"].filter(effect="GPE_NPS", place=0).height == 24
+    clauses = study["words"].filter(
+        pl.col("roi").is_in([0, 1, 2]) & ~pl.col("item").is_in(["42", "45"]), effect="RC"
+    )
+    sides = [clauses.filter(side=side).sort("item", "roi")["word"].to_list() for side in ("hard", "easy")]
+    assert sides[0] == sides[1]
     assert "critical word" in study.page.answer
 
 
@@ -384,6 +389,7 @@ def test_fillers_turn_bits_into_milliseconds(published: Published, model: Path, 
     assert row["predicted_ms"] == pytest.approx(ms["hard"] - ms["easy"], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_shift_of_natural_stories_as_released_is_found(published: Published) -> None:
     path = published("kuribayashi2024_ns/results/NS/gpt2/surprisal.json.gz")
     listed = json.loads(gzip.decompress(path.read_bytes()))

@@ -222,13 +222,13 @@ def _compare_corrections(found: list[MeasureFit]) -> pl.DataFrame:
             if CORRECTED in ways and PLAIN in ways:
                 deltas = {name: ways[name].delta for name in (CORRECTED, PLAIN)}
                 tested = _test_difference(one, ways[CORRECTED], ways[PLAIN])
-                rows.append({"measure": one.measure, "model": model} | deltas | tested)
+                rows.append({"measure": one.measure, "model": model, **deltas, **tested})
     schema = {name: dtype for name, dtype in CORRECTION.items() if name != "p_holm"}
     table = pl.DataFrame(rows, schema=schema).with_columns(family=pl.lit(0))
     return _adjust(table, ["family"]).select(*CORRECTION)
 
 
-def _test_difference(one: MeasureFit, first: Gain, second: Gain) -> dict[str, object]:
+def _test_difference(one: MeasureFit, first: Gain, second: Gain) -> dict[str, float]:
     """What two gains on the same words differ by: n, difference, low, high and p, over sentences."""
     codes = cluster_codes(one.rows, SENTENCE)
     apart = first.per_row - second.per_row

@@ -55,7 +55,9 @@ def sections(study: Study) -> Page:
         findings=tuple(_findings(study)),
         sections=tuple(section for section in evidence if section is not None),
         legend="Delta log-likelihood: natural log density of the regression with surprisal minus that of the "
-        "baseline, per word; above 0, surprisal helps to predict.",
+        "baseline, per word; above 0, surprisal helps to predict."
+        if len(lead)
+        else "Bits: surprisal of the hard minus that of the easy sentence.",
         summary="fit" if len(lead) else "effects",
     )
 
