@@ -19,12 +19,10 @@ from felicity.data import INSTALL, find_frequency
 from felicity.design.contexts import BUILT_IN_TEXT, read_text_file
 from felicity.engines.ngram import score_by_ngram
 from felicity.judge import judge_contrasts
-from felicity.stimuli.checks import looks_english
+from felicity.stimuli.checks import looks_english, split_words
 
 FREQUENCY, LENGTH, NGRAM = "word frequency", "length", "5-gram"
 ORDER = 5
-# Punctuation and symbols, which are taken off the edges of words.
-MARKS = "".join(chr(code) for code in range(0x2500) if unicodedata.category(chr(code))[0] in "PS")
 # Suites of which a baseline judges a share outside these right are named.
 LOWEST, HIGHEST = 0.1, 0.9
 # Writing that has no spaces between words, so that they cannot be looked up one by one.
@@ -147,8 +145,7 @@ def _is_unspaced(texts: Sequence[str]) -> bool:
 def _average_frequency(texts: Sequence[str], frequency: Callable[[str], float]) -> list[float]:
     values = []
     for text in texts:
-        words = [word.strip(MARKS) for word in text.lower().split()]
-        found = [frequency(word) for word in words if word]
+        found = [frequency(word) for word in split_words(text.lower())]
         values.append(sum(found) / len(found) if found else 0.0)
     return values
 
