@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from felicity.core.errors import FelicityError
+from felicity.api.pairs import PairsPlan, make_pairs
+from felicity.core.errors import FelicityError, UnknownName
 from felicity.stimuli.grammar import Grammar
 from felicity.stimuli.lexicon import Lexicon
 from felicity.stimuli.pairs import PairGenerator, Paradigm, read_paradigms
@@ -190,3 +191,17 @@ def test_an_unknown_name_in_allow_is_refused(tmp_path: Path, grammar: Grammar) -
     path.write_text(FINE + 'allow = ["two negatons"]\n')
     with pytest.raises(FelicityError, match="did you mean 'two negations'"):
         read_paradigms(path, grammar)
+
+
+def test_paradigms_are_chosen_by_name_phenomenon_or_collection() -> None:
+    plan = PairsPlan(paradigms=["gapping_direction", "verb_alternations", "gapping_direction"], n=1)
+    made = make_pairs(plan, counters=COUNTERS).account
+    assert made["suite"].to_list() == [
+        "gapping_direction",
+        "dative_double_object",
+        "locative_with",
+        "locative_onto",
+        "particle_pronoun",
+    ]
+    with pytest.raises(UnknownName, match="did you mean 'gapping_direction'"):
+        make_pairs(PairsPlan(paradigms=["gaping_direction"], n=1), counters=COUNTERS)

@@ -226,8 +226,9 @@ class _Work:
                 columns[f"tokens_{side}_{name}"] = [one[place] for one in counted]
         if self.generator.frequency:
             frequency = self.generator.frequency
-            columns["zipf_good"] = [_mean_zipf(good, bad, frequency) for good, bad in kept]
-            columns["zipf_bad"] = [_mean_zipf(bad, good, frequency) for good, bad in kept]
+            # Float even where no word is exchanged and all are empty, so that suites can be joined.
+            columns["zipf_good"] = pl.Series([_mean_zipf(g, b, frequency) for g, b in kept], dtype=pl.Float64)
+            columns["zipf_bad"] = pl.Series([_mean_zipf(b, g, frequency) for g, b in kept], dtype=pl.Float64)
         return pl.DataFrame(columns)
 
 
