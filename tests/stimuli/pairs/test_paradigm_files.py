@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from felicity.api.pairs import PairsPlan, make_pairs
@@ -194,7 +195,9 @@ def test_an_unknown_name_in_allow_is_refused(tmp_path: Path, grammar: Grammar) -
 
 
 def test_paradigms_are_chosen_by_name_phenomenon_or_collection() -> None:
-    plan = PairsPlan(paradigms=["gapping_direction", "verb_alternations", "gapping_direction"], n=1)
+    plan = PairsPlan(
+        paradigms=["gapping_direction", "verb_alternations", "gapping_direction"], n=1, match=["length"]
+    )
     made = make_pairs(plan, counters=COUNTERS).account
     assert made["suite"].to_list() == [
         "gapping_direction",
@@ -204,4 +207,13 @@ def test_paradigms_are_chosen_by_name_phenomenon_or_collection() -> None:
         "particle_pronoun",
     ]
     with pytest.raises(UnknownName, match="did you mean 'gapping_direction'"):
-        make_pairs(PairsPlan(paradigms=["gaping_direction"], n=1), counters=COUNTERS)
+        make_pairs(PairsPlan(paradigms=["gaping_direction"], match=["length"]), counters=COUNTERS)
+
+
+def test_suites_with_and_without_exchanged_words_are_joined(
+    lexicon: Lexicon, grammar: Grammar, paradigms: dict[str, Paradigm]
+) -> None:
+    generator = PairGenerator(lexicon, grammar, COUNTERS, frequency=lambda _: 4.0)
+    uids = ("gapping_direction", "dative_double_object")
+    joined = pl.concat([generator.make(paradigms[uid], 2, seed=0).pairs for uid in uids])
+    assert joined["zipf_good"].null_count() == 2
