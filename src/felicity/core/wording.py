@@ -151,6 +151,16 @@ def percent_interval(share: float | None, low: float | None, high: float | None)
     return percent(share) if span == MISSING else f"{percent(share)} {span}"
 
 
+def share_interval(share: float | None, low: float | None, high: float | None) -> str:
+    """A share with its interval, for a sentence.
+
+    >>> share_interval(0.7249, 0.7, 0.75)
+    '72.5% [70.0, 75.0]'
+    """
+    span = format_interval(low, high, percent)
+    return f"{percent(share)}%" if span == MISSING else f"{percent(share)}% {span}"
+
+
 def count(number: int | None) -> str:
     """A whole number with thousands separators.
 

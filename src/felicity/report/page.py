@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from felicity.core.contrasts import ACCURACY
 from felicity.core.files import replacing
 from felicity.core.policy import describe_policies
 from felicity.report import wording
@@ -235,7 +236,9 @@ def ask_question(report: ReportInput) -> str:
     data, noun = read_name(report.manifest, "dataset"), "pairs" if report.pairs else "items"
     if report.headline.kind == "concordance":
         return f"Does {read_name(report.manifest, 'model')} order the sentences of {data} as people do?"
-    return f"How many of the {noun} of {data} are {report.headline.passed}?"
+    if report.headline.passed == ACCURACY.passed:
+        return f"How many of the {noun} of {data} does {read_name(report.manifest, 'model')} judge right?"
+    return f"How many of the {noun} of {data} come out {report.headline.passed}?"
 
 
 def give_answer(report: ReportInput) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from felicity.core.files import replacing
+from felicity.core.wording import count, counted
 from felicity.papers.reproduce.checking import Checked, Verdict, find_function
 from felicity.papers.reproduce.claims import CHANGED, FAILS, HOLDS, NOT_RUN, SLIP, PaperTable, shorten_title
 from felicity.papers.reproduce.computations import show_source
@@ -103,6 +104,18 @@ def write_check(checked: Checked, folder: Path) -> list[Path]:
     return paths
 
 
+def give_answer(checked: Checked) -> str:
+    """How many of the printed figures come out, in one sentence."""
+    found = Counter(verdict.status for verdict in checked.verdicts)
+    run = len(checked.verdicts) - found[NOT_RUN]
+    said = [f"{count(found[HOLDS])} of {counted(run, 'figure')} hold"]
+    said += [f"{count(found[SLIP])} hold with the authors' slip"] if found[SLIP] else []
+    said += [f"{count(found[FAILS])} {'does' if found[FAILS] == 1 else 'do'} not"] if found[FAILS] else []
+    said += [f"{count(found[CHANGED])} rest on changed files"] if found[CHANGED] else []
+    said += [f"{count(found[NOT_RUN])} not run"] if found[NOT_RUN] else []
+    return f"{'; '.join(said)}."
+
+
 def render_page(checked: Checked) -> str:
     """One HTML page: the paper's tables with printed and computed figures, and the code behind each."""
     shown = [_cell(verdict) for verdict in checked.verdicts]
@@ -111,6 +124,7 @@ def render_page(checked: Checked) -> str:
     met = [status for status in STATUSES if any(status in found for found in counts.values())]
     content = {
         "paper": checked.paper,
+        "answer": give_answer(checked),
         "level": checked.level,
         "as_expected": checked.as_expected,
         "unexpected": [cell for cell in shown if not cell["as_expected"]],

@@ -177,7 +177,7 @@ def _words(rows: Sequence[Row], layout: Layout, *, noun: str) -> list[Any]:
             "name": row.name,
             "link": row.link,
             "accuracy": percent(row.accuracy),
-            "interval": format_interval(row.low, row.high, percent),
+            "interval": format_interval(row.low, row.high, percent) if row.low < row.high else "",
             "n": count(row.n),
         }
         for place, row in enumerate(rows)

@@ -177,10 +177,10 @@ def _models(results: Results) -> Section:
         name="models",
         title="Models",
         lede="What was scored; the run of each model, with every token, is in models/.",
-        columns=("Model", "Family", "Parameters", "Unigram counts", "Policy"),
+        columns=("Model", "Family", "Unigram counts", "Policy", "Parameters"),
         rows=tuple(
-            (row["model"], row["family"], count(row["parameters"]), row["unigram"] or "–", row["policy"])
+            (row["model"], row["family"], row["unigram"] or "–", row["policy"], count(row["parameters"]))
             for row in results["models"].iter_rows(named=True)
         ),
-        names=2,
+        names=4,
     )

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.contrasts import Headline
-from felicity.core.wording import decimal, format_interval, p_cell, signed
+from felicity.core.wording import decimal, format_interval, p_cell, share_interval, signed
 from felicity.report import Figure, Linked, Page, Section, count, percent, percent_interval
 from felicity.report.charts import (
     MOST_SERIES,
@@ -166,7 +166,7 @@ def _slopes(slopes: pl.DataFrame, tests: pl.DataFrame, headline: Headline) -> tu
         lede=f"How {headline.noun} changes per token that A is longer than U, in log-odds, with 95% "
         "intervals and Wald tests of slope 0, by a mixed logistic model whose intercept and slope vary "
         "between suites.",
-        columns=("Model", "Set", "Measure", "Slope (log-odds per token)", "p", "n", "Suites", "Note"),
+        columns=("Model", "Set", "Measure", "Slope (log-odds per token)", "p", "n", "Suites"),
         rows=tuple(
             (
                 *(str(row[name]) for name in ("model", "set", "measure")),
@@ -174,11 +174,15 @@ def _slopes(slopes: pl.DataFrame, tests: pl.DataFrame, headline: Headline) -> tu
                 p_cell(row["p"]),
                 count(row["n"]),
                 count(row["suites"]),
-                row["note"] or "",
             )
             for row in slopes.iter_rows(named=True)
         ),
         names=3,
+        notes=tuple(
+            f"{row['model']}, {row['measure']}, {row['set']}: {row['note']}"
+            for row in slopes.iter_rows(named=True)
+            if row["note"]
+        ),
     )
     if tests.is_empty():
         return (found,)
@@ -214,8 +218,8 @@ def _compare_ends(judged: pl.DataFrame, headline: Headline) -> list[str]:
         verdict = "a difference" if _apart(longer, shorter) else "no detectable difference"
         sentences.append(
             f"{model}, {measure}: {verdict} in {headline.noun} between shorter "
-            f"({percent_interval(*_numbers(shorter))}, n {count(shorter['n'])}) and longer acceptable "
-            f"sentences ({percent_interval(*_numbers(longer))}, n {count(longer['n'])})."
+            f"({share_interval(*_numbers(shorter))}, n = {count(shorter['n'])}) and longer acceptable "
+            f"sentences ({share_interval(*_numbers(longer))}, n = {count(longer['n'])})."
         )
     return sentences
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.wording import format_interval, format_p, p_cell, points
+from felicity.core.wording import NO_DIFFERENCE, format_interval, format_p, p_cell, points, share_interval
 from felicity.report import (
     MISSING,
     Figure,
@@ -83,11 +83,16 @@ def _datasets(study: Study) -> list[str]:
 
 def _answer_rates(study: Study) -> str:
     best = study["accuracy"].filter(figure=MAIN).sort("share", descending=True).row(0, named=True)
-    shown = percent_interval(best["share"], best["low"], best["high"])
+    shown = share_interval(best["share"], best["low"], best["high"])
     most = "" if study["accuracy"].filter(figure=MAIN).height == 1 else "at most "
+    held = _held(study, best["dataset"])
+    way = "more than" if best["low"] > held else "less than"
+    if best["low"] <= held <= best["high"]:
+        way = f"{NO_DIFFERENCE} from"
     return (
-        f"The target is among the five likeliest words of {best['model']} in {most}{shown}% of the "
-        f"{count(best['n'])} frames of {best['dataset']}."
+        f"The target is among the five likeliest words of {best['model']} in {most}{shown} of the "
+        f"{count(best['n'])} frames of {best['dataset']}: {way} the {percent(held)}% of guessing its most "
+        "frequent targets."
     )
 
 
@@ -115,7 +120,7 @@ def _findings(study: Study) -> list[str]:
         ]
     return [
         f"{row['model']} on {row['dataset']}: {NAMES[row['figure']].lower()} "
-        f"{percent_interval(row['share'], row['low'], row['high'])}%."
+        f"{share_interval(row['share'], row['low'], row['high'])}."
         for row in study["accuracy"]
         .filter(pl.col("figure").is_in([MAIN, "sensitivity"]))
         .iter_rows(named=True)
@@ -123,13 +128,17 @@ def _findings(study: Study) -> list[str]:
 
 
 def _guess(study: Study, dataset: str) -> str:
-    """What answering the five most frequent targets to every frame would score."""
-    words = study["target_words"].filter(dataset=dataset)
-    held = words["share"][min(5, len(words)) - 1]
+    """What answering the five most frequent targets to every frame would score, in words."""
     return (
         f"the five most frequent targets of {dataset}, given to every frame, would be right in "
-        f"{percent(held)}% of its frames."
+        f"{percent(_held(study, dataset))}% of its frames."
     )
+
+
+def _held(study: Study, dataset: str) -> float:
+    """The share of frames whose target is among the five most frequent ones."""
+    words = study["target_words"].filter(dataset=dataset)
+    return float(words["share"][min(5, len(words)) - 1])
 
 
 def _hero(study: Study) -> Figure:
@@ -137,8 +146,7 @@ def _hero(study: Study) -> Figure:
     main = study["accuracy"].filter(figure=MAIN)
     bars = []
     for dataset in _datasets(study):
-        words = study["target_words"].filter(dataset=dataset)
-        held = words["share"][min(5, len(words)) - 1]
+        held = _held(study, dataset)
         rows = main.filter(dataset=dataset).to_dicts()
         bars += [
             Row(

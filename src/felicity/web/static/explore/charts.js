@@ -61,9 +61,14 @@ function yAxis(chart, y, [low, high], bounds, title) {
 }
 
 // series: {name, points: [{x, y, low, high, mark}]}; x are places of `labels`, or numbers if there are none.
-export function drawLines(series, { labels = null, zero = false, title = "", xTitle = "", height = 300, cut = false } = {}) {
+export function drawLines(series, { labels = null, zero = false, title = "", xTitle = "", height: asked = 300, cut = false } = {}) {
   const turned = labels && labels.some((label) => label.length > 4 && labels.length > 7);
-  const bounds = { left: 48, right: WIDTH - 14, top: 26, bottom: height - (turned ? 84 : 40) };
+  // On a phone the chart is shrunk and its letters are larger.
+  const narrow = matchMedia("(max-width: 640px)").matches;
+  const longest = labels ? Math.min(16, Math.max(...labels.map((label) => label.length))) : 0;
+  const below = turned ? 34 + longest * (narrow ? 8 : 5) : narrow ? 56 : 40;
+  const height = asked + (turned ? below - 84 : 0);
+  const bounds = { left: narrow ? 84 : 48, right: WIDTH - 14, top: narrow ? 40 : 26, bottom: height - below };
   // An interval over few items may be many times wider than what it is about; with `cut` it ends at the edge.
   const [least, most] = extent(series.flatMap((own) => own.points.map((point) => point.y)), { zero, pad: 0.6 });
   const inside = (value) => (!cut || value === null || value === undefined ? value : Math.min(most, Math.max(least, value)));
@@ -77,7 +82,7 @@ export function drawLines(series, { labels = null, zero = false, title = "", xTi
   yAxis(chart, y, [low, high], bounds, title);
   const named = labels ? labels.map((label, place) => [place, label]) : [...new Set(places)].sort((one, other) => one - other).map((value) => [value, String(value)]);
   for (const [place, label] of named) {
-    const at = { class: "tick", x: x(place), y: bounds.bottom + 18, "text-anchor": turned ? "end" : "middle", transform: turned ? `rotate(-40 ${x(place)} ${bounds.bottom + 14})` : null };
+    const at = { class: "tick", x: x(place), y: bounds.bottom + (narrow ? 26 : 18), "text-anchor": turned ? "end" : "middle", transform: turned ? `rotate(-40 ${x(place)} ${bounds.bottom + 14})` : null };
     chart.append(svg("text", at, label.length > 16 ? `${label.slice(0, 15)}…` : label));
   }
   if (xTitle) chart.append(svg("text", { class: "title", x: bounds.right, y: height - 4, "text-anchor": "end" }, xTitle));

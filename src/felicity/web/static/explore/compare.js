@@ -43,7 +43,7 @@ export async function showCompare(page) {
     el("div", { class: "columns" }, buildFacets(page, answer.facets),
       el("section", { class: "results", "aria-label": "Comparison" }, buildPicks(page, drawn.counts),
         el("figure", { class: "scatter" }, chart, el("figcaption", { class: "hint" },
-          drawn.cells ? "Darker squares hold more items. " : "A point is an item; choose it to open it. ", "Draw a rectangle to select margins.",
+          drawn.cells ? "Squares of a stronger colour hold more items. " : "A point is an item; choose it to open it. ", "Draw a rectangle to select margins.",
           ranged ? [" ", el("a", { href: link("compare", { low: null, high: null, low_b: null, high_b: null }) }, "Clear the rectangle")] : null)),
         el("p", { id: "total", role: "status" }, el("strong", null, count(answer.total)), ` of ${count(answer.all)} judgements`),
         answer.rows.length ? buildRows(page, answer) : null, buildPager(page, answer), buildExport(page, answer.total))),

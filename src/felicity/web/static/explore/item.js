@@ -47,7 +47,8 @@ export function buildOverlay(page, item, { models, running = [], ask = null }) {
         title: `margin up to here: ${signed(inUnit(own.margins[column], "nats", page.unit), 3)} ${page.unit}${own.decided === column ? "; from here on its sign does not change" : ""}`,
         style: { "grid-row": String(place + 1), "grid-column": `1 / span ${width}` },
       }, signed(inUnit(own.margins[column], "nats", page.unit), 1))))));
-  return el("div", { class: "overlay", style: { "--lines": String(lines.length) } }, label, columns);
+  // On a phone the rows scroll under their labels.
+  return el("div", { class: "overlay", tabindex: "0", role: "region", "aria-label": "Sentences over one another", style: { "--lines": String(lines.length) } }, label, columns);
 }
 
 // Words in which the sentences differ.
