@@ -10,7 +10,7 @@ import pytest
 
 from felicity.api.ratings import analyse_timed, write_ratings_report
 from felicity.api.ratings.timed import compare_conditions, count_errors, draw_curves
-from felicity.humans import RatingStudy, Store, build_rating_tables, read_answer
+from felicity.humans import Answer, RatingStudy, Store, build_rating_tables, read_answer
 from felicity.humans.timing import mark_outliers
 from tests.humans.studies import make_study, stimulus_rows
 
@@ -134,3 +134,16 @@ def test_the_page_says_where_readers_slow_down(tmp_path: Path, study: RatingStud
     assert "The browsers of 4 of 4 raters kept time" in text
     for title in ("Time per word by region", "Outliers", "Timing certificates"):
         assert title in text
+
+
+def test_a_difference_without_spread_is_no_missing_difference(tmp_path: Path) -> None:
+    study = make_study(tmp_path / "study")
+    store = Store(study)
+    for _ in range(2):
+        rater = store.enter(test=False)
+        while (place := store.find_position(rater)).step is not None:
+            stimulus = place.steps[place.position].stimulus(study)
+            given = Answer(value=5.0 if stimulus.condition == "a" else 2.0)
+            store.record(rater, place.slot, place.position, f"{rater} {place.position}", given, shown=0.0)
+    page = write_ratings_report(study, build_rating_tables(store), tmp_path / "out")
+    assert "Ratings of b are 3.00 lower than of a, without exception." in page.read_text(encoding="utf-8")

@@ -83,11 +83,15 @@ def _describe(row: dict[str, Any], places: int, sign: str) -> str:
     points = " points" if sign else ""
     span = f"[{decimal(low, places)}, {decimal(high, places)}], {format_p(p)}"
     pair = f"{row['condition'] or 'all'} and {row['baseline'] or 'all'}"
-    if not is_detected(p):
-        return f"No detectable difference between {pair}: {signed(difference, places)}{points} {span}."
     way = "higher" if difference > 0 else "lower"
     size = decimal(abs(difference), places)
-    return f"Ratings of {row['condition']} are {size}{points} {way} than of {row['baseline']} {span}."
+    claim = f"Ratings of {row['condition']} are {size}{points} {way} than of {row['baseline']}"
+    if p is None and difference:
+        # Without any spread there is no test, and no need of one.
+        return f"{claim}, without exception."
+    if not is_detected(p):
+        return f"No detectable difference between {pair}: {signed(difference, places)}{points} {span}."
+    return f"{claim} {span}."
 
 
 def _describe_mean(
