@@ -62,6 +62,8 @@ bias {f}/pairs.csv -o {f}/bias2 {m}
 bias {f}/pairs.csv --debias {f}/fair.csv -o {f}/debias {m}
 benchmark babylm --task wug_adj --sample 1 -o {f}/benchmark {m}
 trajectory {f}/pairs.csv -m {f}/training -o {f}/trajectory
+methods {f}/pairs.csv --method yes_no --sample 1 -o {f}/methods {m}
+reading {f}/times.csv --surprisal bits --context sentence -o {f}/reading
 replay {f}/scores.csv --good good -o {f}/replayed --no-report
 reproduce {f}/claims.toml -o {f}/reproduced
 reproduce list
@@ -99,6 +101,7 @@ stimuli review {f}/extended --summary
 stimuli review {f}/extended --terminal --reviewer ada
 stimuli review {f}/extended
 stimuli check {f}/seeds.txt
+stimuli design that_trace -n 1 --tokenizer {model}
 stimuli check {f}/extended
 data convert {f}/table.csv --prediction "(1;%a%) < (2;%a%)"
 rate new {f}/rating2 --from {f}/pairs.csv --points 5
@@ -173,6 +176,8 @@ def build_folders(cli: Callable[..., Answer], folder: Path) -> str:
     (folder / "categories.csv").write_text('Category,Members\nBird,"robin,eagle"\nTree,"oak,elm"\n')
     (folder / "claims.toml").write_text(CLAIMS)
     (folder / "check.py").write_text("def share(inputs, **told):\n    return 50.0\n")
+    words = [f"{n // 8 + 1},{n % 8 + 1},w{n},{300 + n * 37 % 97},{1 + n * n % 11}\n" for n in range(80)]
+    (folder / "times.csv").write_text("sentence,position,word,self_paced,bits\n" + "".join(words))
     for step in (1, 2):
         make_tiny_model(folder / "training" / f"checkpoint-{step}", seed=step)
     write_table(folder / "rated.csv")

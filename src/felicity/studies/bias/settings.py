@@ -11,6 +11,8 @@ from felicity.studies.definition import StudyDefinition
 if TYPE_CHECKING:
     from felicity.run import MeasureSettings
 
+MEASURES = "Single measures"
+
 
 @dataclass(frozen=True, kw_only=True)
 class BiasSettings(DataSettings):
@@ -37,19 +39,32 @@ class BiasSettings(DataSettings):
         "A measure; repeatable.  [default: lp; with --debias lp, mean_lp and pen_lp]",
         flag="--measure",
     )
-    unigram: Path | None = option(None, "token<TAB>count table for norm_lp and slor (.tsv or .tsv.gz).")
-    unseen: float = option(0.05, "Share of tokens that the unigram table may lack.", least=0, most=1)
+    unigram: Path | None = option(
+        None, "token<TAB>count table for norm_lp and slor (.tsv or .tsv.gz).", panel=MEASURES
+    )
+    unseen: float = option(
+        0.05, "Share of tokens that the unigram table may lack.", least=0, most=1, panel=MEASURES
+    )
     prior_texts: Path | None = option(
-        None, "Text file whose sentences are word_pmi's neutral contexts.  [default: built-in prose]"
+        None,
+        "Text file whose sentences are word_pmi's neutral contexts.  [default: built-in prose]",
+        panel=MEASURES,
     )
-    prior_contexts: int = option(32, "Number of neutral contexts of word_pmi.", least=2)
+    prior_contexts: int = option(32, "Number of neutral contexts of word_pmi.", least=2, panel=MEASURES)
     prior_power: float = option(
-        2.0, "Power of word_pmi's mean over neutral contexts; 1 is the arithmetic one."
+        2.0, "Power of word_pmi's mean over neutral contexts; 1 is the arithmetic one.", panel=MEASURES
     )
-    prior_weight: float = option(1.0, "Weight of word_pmi's log-priors, above 0 and at most 1.")
-    slln_exponent: float = option(0.5, "Exponent of slln_lp, between 0 and 1.", least=0, most=1)
+    prior_weight: float = option(
+        1.0, "Weight of word_pmi's log-priors, above 0 and at most 1.", panel=MEASURES
+    )
+    slln_exponent: float = option(
+        0.5, "Exponent of slln_lp, between 0 and 1.", least=0, most=1, panel=MEASURES
+    )
     ratings: str | None = option(
-        None, "Rated sentences, other than those of the study, that morcela is fitted to.", metavar="DATASET"
+        None,
+        "Rated sentences, other than those of the study, that morcela is fitted to.",
+        metavar="DATASET",
+        panel=MEASURES,
     )
     score: bool = option(True, "Score with models that have weights; --no-score only splits.")
     debias: Data | None = option(
