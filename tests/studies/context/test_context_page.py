@@ -159,6 +159,18 @@ def test_how_sure_says_over_what_and_how_many(bare: ContextTables) -> None:
     assert sure[1].startswith("3,350 items in 67 suites")
     fewer = bare.estimates.with_columns(n=pl.when(kind="unrelated", length=900).then(70).otherwise("n"))
     assert "unrelated 70 of 3,350" in build_page(swap(bare, estimates=fewer)).sure[2]
+    assert sure[2:] == (
+        "Ties, which count one half: 138 judgements.",
+        "Margins no larger than the possible rounding error: 552 judgements.",
+    )
+
+
+def test_the_answer_says_if_only_some_items_reach_its_length(bare: ContextTables) -> None:
+    changed = fix_changes(bare, matched_acceptable=(0.1, 0.04, 0.16))
+    assert build_page(changed).answer.endswith("points).")
+    fewer = changed.estimates.with_columns(n=pl.when(length=900).then(96).otherwise("n"))
+    said = build_page(swap(changed, estimates=fewer)).answer
+    assert said.endswith("points), on the 96 items that reach this length.")
 
 
 def test_the_table_gives_the_longest_context_in_points() -> None:

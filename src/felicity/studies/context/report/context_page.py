@@ -182,10 +182,13 @@ def _answer(study: ContextTables, rows: list[dict[str, Any]]) -> str:
     most = max(detected, key=lambda row: abs(row["delta"]))
     verb = "raise" if most["delta"] > 0 else "lower"
     largest = "" if len(detected) == 1 else " most"
+    whole = study.baselines("overall").filter(pl.col("model") == most["model"])["n"]
+    fewer = any(most["n"] < n for n in whole)
+    reached = f", on the {counted(most['n'], 'item')} that reach this length" if fewer else ""
     return (
         f"Yes: {_name(study, most)} contexts of {count(most['length'])} {study.unit} {verb} the {noun} of "
         f"{most['model']}{largest}, from {percent(most['accuracy'] - most['delta'])}% without a context to "
-        f"{percent(most['accuracy'])}% ({_points(most)} points)."
+        f"{percent(most['accuracy'])}% ({_points(most)} points){reached}."
     )
 
 
@@ -259,11 +262,10 @@ def _doubts(study: ContextTables, rows: list[dict[str, Any]]) -> Iterator[str]:
             yield f"Fewer items reach the longest contexts: {named} of {count(row['n'])}."
     judged = study.estimates.filter(pl.col("level") == "overall")
     ties, unstable = int(judged["ties"].sum()), int(judged["unstable"].sum())
-    if ties or unstable:
-        yield (
-            f"{counted(ties, 'judgement')} are ties, which count one half; {count(unstable)} have a margin "
-            "no larger than the possible rounding error."
-        )
+    if ties:
+        yield f"Ties, which count one half: {counted(ties, 'judgement')}."
+    if unstable:
+        yield f"Margins no larger than the possible rounding error: {counted(unstable, 'judgement')}."
 
 
 def _design(study: ContextTables) -> Section | None:
