@@ -1,6 +1,7 @@
 """SmolLM2 and word frequency alone on the paradigms beyond BLiMP, on German, and on the designs.
 
-    felicity stimuli pairs --paradigm beyond -n 15 --seed 1 -o beyond.csv
+    felicity stimuli pairs --paradigm beyond -n 15 --seed 1 --tokenizer ./gpt2 \\
+        --tokenizer ./bert-base-cased --tokenizer ./bert-base-uncased -m smollm2 -o beyond.csv
     felicity stimuli pairs --language german --paradigm all -n 15 --seed 1 -o german.csv
     felicity stimuli design all -n 15 --seed 1 -o designs
     felicity run beyond.csv -o runs/beyond
