@@ -35,6 +35,7 @@ from felicity.explore import (
     tabulate_suites,
 )
 from felicity.explore.selection import PICKS, take
+from felicity.papers.replay import replay_file, write_replay
 from felicity.run import evaluate, open_model, read_run
 from felicity.stats import compare_all
 from felicity.studies import study_function
@@ -222,6 +223,21 @@ def test_a_changed_run_and_a_missing_one_are_refused(runs: tuple[Path, Path], tm
         assert collection.models == ["tiny"]
     with pytest.raises(BadInput, match="no run folder"), open_collections([tmp_path / "nothing"]):
         pass
+
+
+def test_a_folder_with_a_page_and_no_run_is_told_to_be_opened_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("<p>What was reproduced.</p>")
+    with pytest.raises(BadInput, match=r"no run to explore; open .*report\.html in a browser"):
+        with open_collections([tmp_path]):
+            pass
+
+
+def test_numbers_of_another_program_are_explored_without_tokens(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("item,condition,value\n1,good,-3\n1,bad,-4\n2,good,-5\n2,bad,-4\n")
+    write_replay(replay_file(tmp_path / "scores.csv"), tmp_path / "scores.csv", tmp_path / "run")
+    with open_collections([tmp_path / "run"]) as (found,):
+        assert read_page(found, parse_selection(found, {})).total == 2
+        assert read_item(found, found.measures[0], "1")["sentences"][0]["cells"] == [[]]
 
 
 def test_regions_are_averaged_over_the_items_of_a_suite(runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from felicity.explore.index import Source, build_index
 from felicity.run import RunFolder, StudyFolder, check_record, find_headline, is_study, list_runs
 
 MODELS = "models"
+PAGE = "report.html"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +110,8 @@ def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[st
             raise BadInput(f"The study in {path} has no finished run; run it again.")
         if check:
             check_record(path)
+    if folders == [path] and not (path / "manifest.json").exists() and (path / PAGE).exists():
+        raise BadInput(f"{path} holds a report but no run to explore; open {path / PAGE} in a browser.")
     for folder in folders:
         run = RunFolder(folder)
         manifest = _read_manifest(run, check=check)
