@@ -112,6 +112,16 @@ def test_times_listed_one_word_early_are_found(model: Path, words: pl.DataFrame)
     assert study["alignment"].sort("r").row(-1, named=True)["shift"] == -1
 
 
+def test_a_trend_over_the_text_can_be_controlled(words: pl.DataFrame) -> None:
+    place = pl.int_range(pl.len()).over("text")
+    tired = words.with_columns(self_paced=pl.col("self_paced") - 4 * place)
+    plain = fe.reading(tired, surprisal="bits", draws=100)
+    freed = fe.reading(tired, surprisal="bits", draws=100, controls=("text_position",))
+    deltas = [one["fit"].filter(predictor="surprisal")["delta_ll"].item() for one in (plain, freed)]
+    assert deltas[1] > deltas[0] + 0.05
+    assert any("text_position" in note for note in freed.notes)
+
+
 def test_two_models_and_measures_are_compared_on_the_same_words(
     model: Path, words: pl.DataFrame, tmp_path: Path
 ) -> None:

@@ -305,7 +305,14 @@ def list_comparisons(comparisons: pl.DataFrame, quality: pl.DataFrame) -> Sectio
     if comparisons.is_empty() and quality["model"].n_unique() < 2:
         return None
     dots = [
-        Dot(spaced(row["measure"]), "", row["bits_per_word"], THOUSAND * row["delta_ll"], row["model"])
+        Dot(
+            spaced(row["measure"]),
+            "",
+            row["bits_per_word"],
+            THOUSAND * row["delta_ll"],
+            row["model"],
+            hover=row["model"],
+        )
         for row in quality.iter_rows(named=True)
     ]
     figure = Figure(

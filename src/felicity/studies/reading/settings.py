@@ -112,7 +112,7 @@ class ReadingSettings:
     )
     controls: tuple[str, ...] = option(
         (),
-        "A further column of the baseline, such as sentence_last; repeatable.",
+        "A further column of the baseline, such as text_position or sentence_last; repeatable.",
         flag="--control",
         panel=REGRESSION,
         analysis=True,

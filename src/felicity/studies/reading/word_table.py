@@ -27,8 +27,8 @@ GIVEN = {"row": pl.Int64, "model": pl.String, "surprisal": pl.Float64}
 class WordTable:
     """Words with the columns that regressions need, and what a reader must know about them.
 
-    words: those of Reading with row (a number), length, frequency, punctuation, sentence_first and
-    sentence_last (1 or 0).
+    words: those of Reading with row (a number), length, frequency, text_position (the word's number in its
+    text), punctuation, sentence_first and sentence_last (1 or 0).
     """
 
     reading: Reading
@@ -61,6 +61,7 @@ def complete_words(reading: Reading, settings: ReadingSettings) -> WordTable:
         words = words.with_columns(length=pl.col("word").str.len_chars())
     words = words.with_columns(
         pl.col("length").cast(pl.Float64),
+        text_position=pl.int_range(1, pl.len() + 1).over("text"),
         punctuation=pl.col("word").str.contains(PUNCTUATION).cast(pl.Int64),
         sentence_first=(pl.int_range(pl.len()) == 0).over("text", "sentence").cast(pl.Int64),
         sentence_last=(pl.int_range(pl.len()) == pl.len() - 1).over("text", "sentence").cast(pl.Int64),
