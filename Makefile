@@ -54,6 +54,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/acceptability.py
 	$(BIN)/python benchmarks/pairs.py
+	$(BIN)/python benchmarks/priors.py
 	$(BIN)/python benchmarks/continuations.py
 	$(BIN)/python benchmarks/rating.py --limit 100
 	$(BIN)/python benchmarks/reading.py

@@ -155,7 +155,7 @@ class MeasureOptions:
     )
 
     prior_texts: PriorTexts = None
-    prior_contexts: PriorContexts = 32
+    prior_contexts: PriorContexts = 128
     prior_power: PriorPower = 2.0
     prior_weight: PriorWeight = 1.0
     slln_exponent: SllnExponent = 0.5

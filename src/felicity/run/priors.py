@@ -25,8 +25,8 @@ from felicity.design import (
 from felicity.measures import CORRECTED, WordPriors, choose_boundary, find_compared, sum_word
 from felicity.run.model import Model
 
-# Chosen on half of BLiMP's paradigms with SmolLM2 (docs/studies/length.md).
-PRIOR_CONTEXTS, PRIOR_POWER, PRIOR_WEIGHT = 32, 2.0, 1.0
+# See docs/studies/length.md.
+PRIOR_CONTEXTS, PRIOR_POWER, PRIOR_WEIGHT = 128, 2.0, 1.0
 # What stands for the beginning of a text within a longer one: a new line, or only the space that joins
 # context and text, for tokenizers that put a space before every text.
 NEW_LINE, SPACE = "\n", ""

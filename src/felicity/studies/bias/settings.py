@@ -50,7 +50,7 @@ class BiasSettings(DataSettings):
         "Text file whose sentences are word_pmi's neutral contexts.  [default: built-in prose]",
         panel=MEASURES,
     )
-    prior_contexts: int = option(32, "Number of neutral contexts of word_pmi.", least=2, panel=MEASURES)
+    prior_contexts: int = option(128, "Number of neutral contexts of word_pmi.", least=2, panel=MEASURES)
     prior_power: float = option(
         2.0, "Power of word_pmi's mean over neutral contexts; 1 is the arithmetic one.", panel=MEASURES
     )
