@@ -126,7 +126,7 @@ def test_commands_and_studies_stand_in_the_help(felicity: Felicity) -> None:
 
 
 def test_what_is_added_is_listed(felicity: Felicity) -> None:
-    measures = {row["name"]: row for row in json.loads(run(felicity, "measures", "ls", "--json"))}
+    measures = {row["name"]: row for row in json.loads(run(felicity, "measures", "--json"))}
     assert measures["min_lp"]["meaning"] == "Log-probability of the least likely token."
     assert measures["mean_pmi"]["needs"] == "--unigram"
     assert "weather" in {row["name"] for row in json.loads(run(felicity, "data", "ls", "--json"))}
@@ -160,7 +160,7 @@ def test_a_broken_package_is_one_sentence(broken: Felicity, kind: str, arguments
 
 def test_a_broken_package_disturbs_nothing_else(broken: Felicity, tiny_model: Path, tmp_path: Path) -> None:
     assert "wrong_command" in run(broken, "--help")
-    assert "felicity-broken" in run(broken, "measures", "ls", "--json")
+    assert "felicity-broken" in run(broken, "measures", "--json")
     assert "felicity-broken" in run(broken, "data", "ls", "--json")
     (tmp_path / "pairs.csv").write_text("good,bad\nThe cats annoy Tim.,The cats annoys Tim.\n")
     run(broken, "run", str(tmp_path / "pairs.csv"), "-m", str(tiny_model), "-o", str(tmp_path / "run"))
