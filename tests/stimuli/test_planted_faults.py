@@ -1,6 +1,5 @@
 """Planted faults are found, and clean pairs raise no alarm."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,42 +12,30 @@ from felicity.stimuli.checks import Knowledge, MinimalPair, check_minimal_pairs,
 
 FOLDER = Path(__file__).parent
 LEAST_FOUND = 50
-# What the 5-gram that looks for swapped labels is trained on.
-CORPUS = """The dogs bark at night. The cats in the yard sleep at night. The boys play in the yard.
-The dogs in the garden bark at noon. The girls in the garden play at noon. The wind barks at the door.
-The boys in the street play at dusk. The dogs in the street bark at dusk. The child plays at home.
-"""
 needs_words = pytest.mark.skipif(
     read_wordnet() is None or find_frequency() is None, reason="WordNet or wordfreq is not installed"
 )
 
 
 def read_planted() -> pl.DataFrame:
-    return pl.read_csv(FOLDER / "planted_faults.tsv", separator="\t", quote_char=None).with_columns(
-        pl.col("rule").fill_null("")
+    rows = pl.read_csv(FOLDER / "planted_faults.tsv", separator="\t", quote_char=None)
+    return rows.with_columns(
+        pl.col("rule").fill_null(""), pl.format("pair{}", pl.int_range(pl.len())).alias("suite")
     )
 
 
 def find_missed(rows: pl.DataFrame, found: pl.DataFrame) -> list[str]:
-    """The faults of which the rule says nothing, neither of the pair nor of its whole suite, the kind."""
-    known = set(found.select("item", "rule").iter_rows())
-    count: Counter[str] = Counter()
-    missed = []
-    for kind, rule, good, bad in rows.select("kind", "rule", "good", "bad").iter_rows():
-        count[kind] += 1
-        if rule and not {(f"{kind}/{count[kind]}", rule), (kind, rule)} & known:
-            missed.append(f"{good} / {bad}")
-    return missed
+    """The faults of which the rule says nothing; every pair is a suite of its own, so that none is folded."""
+    known = {(item.partition("/")[0], rule) for item, rule in found.select("item", "rule").iter_rows()}
+    numbered = rows.select("suite", "rule", "good", "bad").iter_rows()
+    return [f"{good} / {bad}" for suite, rule, good, bad in numbered if rule and (suite, rule) not in known]
 
 
 @needs_words
-def test_at_least_50_of_55_planted_faults_are_found(tmp_path: Path) -> None:
+def test_at_least_50_of_55_planted_faults_are_found_without_a_model() -> None:
     rows = read_planted()
     assert rows.filter(pl.col("rule") != "").height == 55
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text(CORPUS * 20, encoding="utf-8")
-    found = fe.check(rows.select("good", "bad", suite="kind"), corpus=corpus)
-    missed = find_missed(rows, found.findings)
+    missed = find_missed(rows, fe.check(rows.select("suite", "good", "bad")).findings)
     assert 55 - len(missed) >= LEAST_FOUND, missed
 
 
@@ -80,12 +67,14 @@ def test_articles_participles_and_pairs_need_no_list() -> None:
     rows = read_planted().filter(
         pl.col("kind").is_in(["article", "mass", "punctuation", "capitals", "length"])
     )
-    texts = rows.with_columns(item=pl.format("{}/{}", "kind", pl.int_range(1, pl.len() + 1).over("kind")))
-    pairs = [MinimalPair(*row) for row in texts.select("item", "kind", "good", "bad").iter_rows()]
+    pairs = [
+        MinimalPair(suite, suite, good, bad)
+        for suite, good, bad in rows.select("suite", "good", "bad").iter_rows()
+    ]
     found = pl.DataFrame(
         check_minimal_pairs(pairs, knowledge), schema=["item", "rule", "detail"], orient="row"
     )
-    assert len(find_missed(rows, found)) <= 2
+    assert find_missed(rows, found) == []
 
 
 def check_one(good: str, bad: str, **counters: object) -> list[str]:
