@@ -28,7 +28,7 @@ function cellNode(page, cell, at, ask) {
 }
 
 // Rows of the overlay: each sentence under each model, then the running margin of each model.
-export function buildOverlay(page, item, { models, running = [], ask = null }) {
+export function buildOverlay(page, item, { models, running = [], ask = null, name = "Sentences over one another" }) {
   // The sentences of one model stand under one another, then their margin; the next model follows.
   const lines = models.flatMap((model) => [...item.sentences.map((sentence, number) => ({ sentence, number, model })),
     ...running.filter((own) => own.model === model).map((own) => ({ own, model }))]);
@@ -48,7 +48,7 @@ export function buildOverlay(page, item, { models, running = [], ask = null }) {
         style: { "grid-row": String(place + 1), "grid-column": `1 / span ${width}` },
       }, signed(inUnit(own.margins[column], "nats", page.unit), 1))))));
   // On a phone the rows scroll under their labels.
-  return el("div", { class: "overlay", tabindex: "0", role: "region", "aria-label": "Sentences over one another", style: { "--lines": String(lines.length) } }, label, columns);
+  return el("div", { class: "overlay", tabindex: "0", role: "region", "aria-label": name, style: { "--lines": String(lines.length) } }, label, columns);
 }
 
 // Words in which the sentences differ.
@@ -140,7 +140,7 @@ async function buildWhatIf(page, item, places) {
   const running = two ? turnRunning(answer, 2, 3, models) : [];
   return el("section", { id: "what-if" }, head,
     table(["Model", "As it is", "Changed", "Moved by"], rows, { caption: `${two ? "Margin: log-probability of the first minus that of the second sentence" : "Log-probability of the sentence"}, in ${page.unit}`, numbers: [1, 2, 3] }),
-    buildOverlay(page, shown, { models, running }));
+    buildOverlay(page, shown, { models, running, name: "Changed sentences over one another" }));
 }
 
 function buildScores(page, item) {
