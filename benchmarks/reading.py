@@ -113,7 +113,7 @@ def main() -> None:
     if "lme4" in rows:
         ratio = rows["lme4"]["cpu"] / rows["felicity"]["cpu"]
         lines += ["", f"felicity takes {1 / ratio:.2f} times the processor time of lme4, in the same run."]
-    report.write_section("A million reading times", lines)
+    report.write_section("Reading times by reader and word", lines)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,13 @@ import polars as pl
 import pytest
 
 from felicity.core.errors import BadInput
-from felicity.stats import check_alignment, correlate_shifts, fit_reading_times
+from felicity.stats import (
+    check_alignment,
+    correlate_shifts,
+    estimate_slopes,
+    fit_ols,
+    fit_reading_times,
+)
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +90,19 @@ def test_times_one_word_early_are_noticed_behind_a_peak_at_their_own_word(spillo
     complaint = check_alignment(correlate_shifts(early, "rt", "surprisal", within=["text"]))
     assert complaint is not None
     assert "one word early" in complaint
+
+
+def test_slopes_are_least_squares_and_their_errors_those_of_sentences() -> None:
+    rng = np.random.default_rng(3)
+    sentence = np.repeat(np.arange(150), 8)
+    x = rng.normal(size=150)[sentence] + 0.1 * rng.normal(size=len(sentence))
+    shared = rng.normal(size=150)[sentence]
+    table = pl.DataFrame({"sentence": sentence, "x": x, "y": 2 * x + shared + 0.1 * rng.normal(size=len(x))})
+    found = estimate_slopes(table, "y ~ x", ["x"], cluster="sentence", draws=1000).row(0, named=True)
+    plain = fit_ols("y ~ x", table).fixed.filter(term="x").row(0, named=True)
+    assert found["estimate"] == pytest.approx(plain["estimate"])
+    # Words of a sentence share their error here, so that the usual standard error is far too small.
+    assert found["se"] > 2 * plain["se"]
+    assert found["low"] < 2 < found["high"]
+    with pytest.raises(BadInput, match="two sentences"):
+        estimate_slopes(table.head(8), "y ~ x", ["x"], cluster="sentence")
