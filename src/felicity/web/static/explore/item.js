@@ -94,8 +94,9 @@ export function buildControls(page) {
     toggle("level", "Surprisal by", [["token", "tokens"], ["word", "words"]], page.level, (value) => go(page.view, { level: value === "token" ? null : value }, { replace: true }))];
 }
 
-// Asks what the model expected instead of a token. change(number, text) gets a sentence with one of them in it.
-export function askAlternatives(page, item, panel, change = null) {
+// Asks what the model expected instead of a token. change(number, text) gets a sentence with one of them in it;
+// `places` are the sentences that can be changed, if not all.
+export function askAlternatives(page, item, panel, change, places = null) {
   return async (number, model, cell) => {
     const sentence = item.sentences[number];
     panel.replaceChildren(notice("Asking the model …"));
@@ -105,7 +106,7 @@ export function askAlternatives(page, item, panel, change = null) {
       const found = await page.source.alternatives({ model: lm, text: sentence.text, place: cell[5], context: sentence.context || item.context || "", k: 10 });
       panel.replaceChildren(el("h3", null, `Instead of “${cell[3]}”, ${lm} expects`),
         table(["Token", "Probability", `Surprisal in ${page.unit}`], found.map((row) => [
-          change && row.sentence && !row.own ? el("button", { type: "button", class: "small", title: row.sentence, onclick: () => change(number, row.sentence) }, row.token.replace(/^[Ġ▁]/, "␣"))
+          (!places || places.includes(number)) && row.sentence && !row.own ? el("button", { type: "button", class: "small", title: row.sentence, onclick: () => change(number, row.sentence) }, row.token.replace(/^[Ġ▁]/, "␣"))
             : el("span", { class: row.own ? "own" : null }, row.token.replace(/^[Ġ▁]/, "␣"), row.own ? " (this one)" : ""),
           `${percent(Math.exp(row.logprob))}%`, decimal(inUnit(-row.logprob, "nats", page.unit))]), { numbers: [1, 2] }));
     } catch (error) { panel.replaceChildren(notice(error.message, "error")); }
@@ -198,8 +199,8 @@ export async function showItem(page) {
   const running = item.sentences.length > 1 ? turnRunning(item, first, second, models) : [];
   const panel = el("div", { class: "alternatives", "aria-live": "polite" });
   const places = item.sentences.length > 1 ? [first, second] : item.sentences.map((_, place) => place);
-  const change = (number, text) => go("item", { [`e${Math.max(0, places.indexOf(number))}`]: text }, { replace: true });
-  const ask = page.live.length ? askAlternatives(page, item, panel, change) : null;
+  const change = (number, text) => go("item", { [`e${places.indexOf(number)}`]: text }, { replace: true });
+  const ask = page.live.length ? askAlternatives(page, item, panel, change, places) : null;
   const contexts = [...new Set(item.sentences.map((sentence) => sentence.context).filter(Boolean))];
   const conditions = item.sentences.map((sentence, place) => [String(place), sayCondition(page.about, sentence.condition)]);
   return [
