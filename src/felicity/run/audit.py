@@ -13,7 +13,7 @@ EXAMPLES = 3
 OVERLONG = "over-long inputs"
 # If at least this share of the pairs is of unequal length, the audit says what to do about it.
 MANY_UNEQUAL = 0.05
-ADVICE = "; --measure word_pmi controls for it, and `felicity bias` shows what it does"
+ADVICE = "; --measure word_pmi reduces it, and `felicity bias` shows what it does"
 
 
 def audit_requests(
