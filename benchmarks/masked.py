@@ -20,7 +20,7 @@ import felicity as fe
 import report
 from felicity.core.files import data_folder
 from felicity.core.policy import Policy
-from felicity.data.catalogue import read_items, sample_items
+from felicity.data.catalogue import read_dataset, sample_items
 from felicity.engines.runtime.devices import prepare_dtype
 
 TOLERANCE = 1e-3  # nats on the sum over a sentence
@@ -72,7 +72,7 @@ def make_bert(folder: Path, *, layers: int) -> Path:
 
 def sample_pairs(pairs: int):
     """Pairs from all suites of BLiMP, both sentences of each side by side."""
-    items = sample_items(read_items("blimp"), 5, seed=0)
+    items = sample_items(read_dataset("blimp").items, 5, seed=0)
     names = items["item"].unique(maintain_order=True)
     kept = names.sample(pairs, seed=0)
     return items.filter(items["item"].is_in(kept.implode()))

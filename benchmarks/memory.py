@@ -56,9 +56,9 @@ def main() -> None:
 
 def measure(model: Path, pairs: int) -> dict[str, float]:
     """A run of the first so many pairs of BLiMP, its suites taken in turn."""
-    from felicity.data.catalogue import read_items
+    from felicity.data.catalogue import read_dataset
 
-    table = read_items("blimp").pivot(on="condition", index=["item", "suite"], values="text")
+    table = read_dataset("blimp").items.pivot(on="condition", index=["item", "suite"], values="text")
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "pairs.csv"
         turn = pl.col("item").cum_count().over("suite")

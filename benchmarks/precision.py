@@ -16,7 +16,7 @@ from statistics import median
 import felicity as fe
 import report
 import works
-from felicity.data.catalogue import read_items, sample_items
+from felicity.data.catalogue import read_dataset, sample_items
 from felicity.engines.runtime.devices import prepare_dtype
 
 DTYPES = ("float32", "bfloat16")
@@ -34,7 +34,7 @@ def main() -> None:
     model = chosen.model
     if model == "gpt2":
         model = str(works.build_gpt2(Path(__file__).parents[1] / "runs" / "bench-gpt2"))
-    items = sample_items(read_items("blimp"), chosen.pairs, seed=3)
+    items = sample_items(read_dataset("blimp").items, chosen.pairs, seed=3)
     seconds: dict[str, list[float]] = {dtype: [] for dtype in DTYPES}
     processor: dict[str, list[float]] = {dtype: [] for dtype in DTYPES}
     verdicts, told = {}, {}

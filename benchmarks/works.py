@@ -10,7 +10,7 @@ from typing import Any
 
 from felicity.core.errors import BadInput
 from felicity.core.files import data_folder
-from felicity.data.catalogue import read_items, sample_items
+from felicity.data.catalogue import read_dataset, sample_items
 
 SWEEP = range(100, 1000, 100)
 ONE_CONTEXT = 500
@@ -98,7 +98,7 @@ def one_context(continuations: int, count: Callable[[str], int]) -> Work:
 
 def _items() -> Any:
     """BLiMP where the published data is here, else the built-in suite, enough for a smoke run."""
-    return read_items("blimp" if data_folder() else "starter")
+    return read_dataset("blimp" if data_folder() else "starter").items
 
 
 def _pairs(items: int) -> list[tuple[str, str]]:
