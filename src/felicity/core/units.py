@@ -1,12 +1,10 @@
 """Log-probabilities are in nats everywhere; this is the one place that converts them."""
 
 from math import log
-from typing import Literal
 
 from felicity.core.errors import UnknownName
 
 NATS_PER_BIT = log(2.0)
-UnitName = Literal["nats", "bits"]
 UNITS = ("nats", "bits")
 
 

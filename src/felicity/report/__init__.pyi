@@ -10,7 +10,6 @@ from .sections import Figure as Figure
 from .sections import Linked as Linked
 from .sections import Section as Section
 from .sections import link_items as link_items
-from .sections import mark_figures as mark_figures
 from .study_page import Page as Page
 from .study_page import Provenance as Provenance
 from .study_page import render_snippet as render_snippet

@@ -200,14 +200,6 @@ class Section:
     folded: bool = False
 
 
-def mark_figures(sections: Sequence[Section], mark: str) -> list[Section]:
-    """Sections whose figures say in their subtitle what a reader of the figure alone must know."""
-    return [
-        replace(section, figures=tuple(mark_figure(figure, mark) for figure in section.figures))
-        for section in sections
-    ]
-
-
 def mark_figure(figure: Figure, mark: str) -> Figure:
     """A figure whose subtitle ends with a mark."""
     return replace(figure, subtitle=" · ".join(part for part in (figure.subtitle, mark) if part))

@@ -41,8 +41,6 @@ from felicity.stats import correlate
 
 METHODS = ("pearson", "spearman")
 LEVELS = {"all": None, "phenomenon": "phenomenon", "suite": "suite"}
-# What a rule needs from an engine besides scores.
-NEEDS = {"cloze": "fill"}
 
 
 def correlate_scores(items: pl.DataFrame, requests: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
