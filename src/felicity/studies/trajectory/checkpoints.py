@@ -15,6 +15,8 @@ from felicity.studies.definition import Job, Models, Planned
 from felicity.studies.trajectory.settings import TrajectorySettings
 
 FEWEST = 2
+# The accuracy of guessing, unless items say how many sentences there are to choose from.
+CHANCE = 0.5
 Sets = dict[str, tuple[Dataset, pl.DataFrame]]
 
 
@@ -34,7 +36,11 @@ def plan(settings: TrajectorySettings, models: Models, folder: StudyFolder) -> P
     return Planned(
         jobs=_jobs(settings, models, sets),
         tables={"checkpoints": points},
-        facts={"dataset": name_data(settings.dataset), "sets": list(sets)},
+        facts={
+            "dataset": name_data(settings.dataset),
+            "sets": list(sets),
+            "chance": {name: find_chance(data) for name, (data, _) in sets.items()},
+        },
         # Checkpoints may be added later, so they are not part of what has to stay the same.
         inputs=fingerprint([digest_items(items) for _, items in sets.values()]),
         notes=notes,
@@ -60,6 +66,11 @@ def read_sets(settings: TrajectorySettings) -> tuple[Sets, tuple[str, ...]]:
         if data.rule == "rating":
             raise BadInput(f"{name} has ratings, not right and wrong answers; choose a dataset of pairs.")
     return names, tuple(notes)
+
+
+def find_chance(data: Dataset) -> float:
+    """The accuracy of guessing: one in so many sentences, if one contrast compares them."""
+    return 1.0 / (1 + len(data.contrasts[0].worse)) if len(data.contrasts) == 1 else CHANCE
 
 
 def _list_points(models: Models) -> pl.DataFrame:

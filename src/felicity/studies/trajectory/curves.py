@@ -18,7 +18,6 @@ from felicity.stats import (
 )
 
 EVERYTHING = "all suites"
-CHANCE = 0.5
 FEWEST_ORDERED = 3
 TEXT, NUMBER = pl.String(), pl.Float64()
 CURVES: Schema = {
@@ -77,7 +76,15 @@ def analyse(folder: StudyFolder) -> dict[str, pl.DataFrame]:
         steps, answers = build_matrix(part)
         named = {"training": training, "suite": suite}
         acquisition.append(
-            named | acquire(answers, steps, criterion=settings["criterion"], draws=settings["draws"])
+            named
+            | acquire(
+                answers,
+                steps,
+                criterion=settings["criterion"],
+                draws=settings["draws"],
+                chance=part["chance"][0],
+                seed=settings["seed"],
+            )
         )
         dip = find_dip(answers)
         if dip is not None:
@@ -101,7 +108,8 @@ def _read_answers(folder: StudyFolder, point: dict[str, object]) -> pl.DataFrame
         judged = judged.filter(pl.col("measure") == judged["measure"][0])
         suite = pl.format("{}: {}", pl.lit(name), "suite") if len(sets) > 1 else pl.col("suite")
         item = pl.format("{}: {}", pl.lit(name), "item")
-        parts.append(judged.select(item=item, suite=suite, passed="passed"))
+        chance = pl.lit(float(folder.facts["chance"][name]))
+        parts.append(judged.select(item=item, suite=suite, passed="passed", chance=chance))
     named = {key: pl.lit(point[key]) for key in ("training", "label", "step")}
     return pl.concat(parts).with_columns(**named)
 
@@ -126,11 +134,13 @@ def build_matrix(part: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return np.array(steps), answers
 
 
-def acquire(answers: np.ndarray, steps: np.ndarray, *, criterion: float, draws: int) -> dict[str, object]:
-    """When a suite is reached and held, and its sigmoid."""
+def acquire(
+    answers: np.ndarray, steps: np.ndarray, *, criterion: float, draws: int, chance: float, seed: int = 0
+) -> dict[str, object]:
+    """When a suite is reached and held, and its sigmoid from the accuracy of guessing on."""
     accuracy = answers.mean(axis=1)
-    reached = find_reached(answers, steps, criterion=criterion, draws=draws)
-    curve = fit_sigmoid(accuracy, steps, chance=CHANCE)
+    reached = find_reached(answers, steps, criterion=criterion, draws=draws, seed=seed)
+    curve = fit_sigmoid(accuracy, steps, chance=chance)
     return {
         "first": float(accuracy[0]),
         "last": float(accuracy[-1]),
