@@ -3,7 +3,7 @@
 The random part is maximal and uncorrelated: intercepts and slopes of the critical predictors by reader,
 intercepts by item. It is simplified by one rule, which is stated with the result: while the fit is singular,
 the random effect with the smallest standard deviation (in units of the response per standard deviation of its
-predictor) is left out, slopes before intercepts. Both models of a comparison have the same random part.
+predictor) is left out, of equal ones a slope. Both models of a comparison have the same random part.
 """
 
 import re
@@ -23,7 +23,7 @@ from felicity.stats.predictive_power import cluster_codes
 
 SIMPLIFICATION = (
     "The random part was maximal without correlations; while the fit was singular, the random effect with "
-    "the smallest standard deviation was left out, slopes before intercepts."
+    "the smallest standard deviation was left out, of equal ones a slope."
 )
 SHIFTS = (-2, -1, 0, 1, 2)
 SHIFTS_EXPECTED = (0, 1)

@@ -201,9 +201,10 @@ def convert_fillers(folder: StudyFolder) -> pl.DataFrame:
     words, trials = folder.read("filler_words"), folder.read("filler_trials")
     measure = next(name for name in trials.columns if name not in (*KEYS, "reader"))
     terms = RECIPES["default"].lagged
+    boundary = folder.record["settings"]["boundary"]
     rows = []
     for model in folder.facts["scored"]:
-        scored = score_words(folder.run(model, FILLERS), words)
+        scored = score_words(folder.run(model, FILLERS), words, boundary)
         beside = words.drop(measure, strict=False).join(scored, on="row", maintain_order="left")
         beside = add_lags(beside, ["surprisal", *terms], CONVERSION_LAGS, within=("text", "sentence"))
         recipe = Recipe(name="fillers", title="", control_lags=CONVERSION_LAGS, lags=(0, 1, 2, 3))

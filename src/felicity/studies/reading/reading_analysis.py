@@ -92,7 +92,7 @@ def analyse(folder: StudyFolder) -> dict[str, pl.DataFrame]:
             notes.append(f"{measure} is left out: {error}")
     if reading.measures and not found:
         raise BadInput(f"None of {', '.join(reading.measures)} can be predicted: {notes[-1]}")
-    tables |= _collect(found, scored)
+    tables |= _collect(found, scored, seed=settings.seed)
     notes += [note for one in found for note in one.notes]
     if reading.trials is not None and settings.mixed:
         tables["mixed"], said = _fit_mixed(found, reading.trials, scored)
@@ -164,7 +164,7 @@ def _list_lost(words: pl.DataFrame, scored: pl.DataFrame) -> pl.DataFrame:
     return joined.select(pl.col(name).cast(dtype) for name, dtype in NOT_JOINED.items())
 
 
-def _collect(found: list[MeasureFit], scored: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def _collect(found: list[MeasureFit], scored: pl.DataFrame, *, seed: int) -> dict[str, pl.DataFrame]:
     """The tables of all measures."""
 
     def frame(rows: list[dict[str, Any]], schema: dict[str, pl.DataType]) -> pl.DataFrame:
@@ -180,8 +180,8 @@ def _collect(found: list[MeasureFit], scored: pl.DataFrame) -> dict[str, pl.Data
         "curves": join([part for one in found for part in one.curves], CURVES),
         "alignment": join([part for one in found for part in one.alignment], SHIFTS),
         "excluded": frame([row for one in found for row in one.excluded], LEFT_OUT),
-        "comparisons": _compare_models(found),
-        "correction": _compare_corrections(found),
+        "comparisons": _compare_models(found, seed=seed),
+        "correction": _compare_corrections(found, seed=seed),
         "quality": _measure_quality(fit, scored),
     }
 
@@ -202,11 +202,11 @@ def _adjust(table: pl.DataFrame, family: list[str]) -> pl.DataFrame:
     return both.drop("_place")
 
 
-def _compare_models(found: list[MeasureFit]) -> pl.DataFrame:
+def _compare_models(found: list[MeasureFit], *, seed: int) -> pl.DataFrame:
     """Every two models on the same words of a measure, by flipping signs of whole sentences."""
     rows = [
         {"measure": one.measure, "first": first, "second": second}
-        | _test_difference(one, one.gains[first], one.gains[second])
+        | _test_difference(one, one.gains[first], one.gains[second], seed=seed)
         for one in found
         for first, second in combinations(one.gains, 2)
     ]
@@ -214,26 +214,26 @@ def _compare_models(found: list[MeasureFit]) -> pl.DataFrame:
     return _adjust(pl.DataFrame(rows, schema=schema), ["measure"]).select(*COMPARISONS)
 
 
-def _compare_corrections(found: list[MeasureFit]) -> pl.DataFrame:
+def _compare_corrections(found: list[MeasureFit], *, seed: int) -> pl.DataFrame:
     """Words corrected for trailing white space against plain sums, of every model on the same words."""
     rows = []
     for one in found:
         for model, ways in one.both.items():
             if CORRECTED in ways and PLAIN in ways:
                 deltas = {name: ways[name].delta for name in (CORRECTED, PLAIN)}
-                tested = _test_difference(one, ways[CORRECTED], ways[PLAIN])
+                tested = _test_difference(one, ways[CORRECTED], ways[PLAIN], seed=seed)
                 rows.append({"measure": one.measure, "model": model, **deltas, **tested})
     schema = {name: dtype for name, dtype in CORRECTION.items() if name != "p_holm"}
     table = pl.DataFrame(rows, schema=schema).with_columns(family=pl.lit(0))
     return _adjust(table, ["family"]).select(*CORRECTION)
 
 
-def _test_difference(one: MeasureFit, first: Gain, second: Gain) -> dict[str, float]:
+def _test_difference(one: MeasureFit, first: Gain, second: Gain, *, seed: int) -> dict[str, float]:
     """What two gains on the same words differ by: n, difference, low, high and p, over sentences."""
     codes = cluster_codes(one.rows, SENTENCE)
     apart = first.per_row - second.per_row
-    interval = bootstrap_mean(apart, clusters=codes)
-    test = permute_differences(sum_by_cluster(apart, codes), n=len(apart))
+    interval = bootstrap_mean(apart, clusters=codes, seed=seed)
+    test = permute_differences(sum_by_cluster(apart, codes), n=len(apart), seed=seed)
     ends = {"difference": interval.estimate, "low": interval.low, "high": interval.high}
     return {"n": len(apart), "p": test.p} | ends
 

@@ -84,7 +84,7 @@ def read_context(context: str) -> int | None:
 
 
 def _check_columns(settings: ReadingSettings, table: WordTable) -> None:
-    """Refuse columns that the words lack, before anything is scored."""
+    """Refuse columns that the words lack and options that would do nothing, before anything is scored."""
     known = table.words.columns
     named = [*settings.controls, *settings.predictors]
     if settings.condition is not None:
@@ -92,6 +92,13 @@ def _check_columns(settings: ReadingSettings, table: WordTable) -> None:
     for name in named:
         if name not in known:
             raise UnknownName("column", name, known, where=table.reading.name)
+    if settings.critical is not None and settings.condition is None:
+        raise BadInput("--critical marks words whose conditions are compared; name them with --condition.")
+    if settings.fillers is not None and "observed" not in table.reading.effects:
+        raise BadInput(
+            f"--fillers turns effects by item into milliseconds, and {table.reading.name} has no such "
+            "effects; omit it, or read the corpus sap."
+        )
     if settings.preset == "michaelov2022" and settings.condition is None:
         raise BadInput("The preset michaelov2022 compares conditions; name their column with --condition.")
 
