@@ -36,7 +36,9 @@ def read_reading(
     """
     if isinstance(source, str | Path) and not is_table(str(source)):
         if str(source) not in CORPORA:
-            raise UnknownName("corpus", str(source), CORPORA, hint="or give a table of words")
+            raise UnknownName(
+                "corpus", str(source), CORPORA, hint="give a known corpus or a file that exists"
+            )
         whole = CORPORA[str(source)](folder, language)
         return _choose(whole, measures)
     return read_words(source, measures=measures, needed=needed)

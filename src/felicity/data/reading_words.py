@@ -95,7 +95,9 @@ def read_words(source: str | Path | Frame, *, measures: Sequence[str] = (), need
     table = _take_export(rename_columns(table, measures))
     for column in ("word", "sentence"):
         if column not in table.columns:
-            raise UnknownName("column", column, table.columns, where=name, hint="name one column so")
+            raise UnknownName(
+                "column", column, table.columns, where=name, hint="give the column that holds it this name"
+            )
     chosen = choose_measures(table, measures, where=name, needed=needed)
     if "text" not in table.columns:
         table = table.with_columns(text=pl.col("sentence").cast(pl.String))
