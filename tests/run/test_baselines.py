@@ -51,11 +51,14 @@ def test_frequency_is_the_mean_of_the_words() -> None:
 
 
 def test_suites_that_are_decided_are_named_in_the_audit() -> None:
-    found = measure(["She ran.", "We ate."], ["She runned.", "We eated."])
+    found = measure(["She ran.", "We ate."] * 5, ["She runned.", "We eated."] * 5)
     rows = {row["check"]: row for row in found.audit().to_dicts()}
     row = rows["suites decided by length"]
     assert (row["count"], row["of"], row["examples"]) == (1, 1, "s")
-    assert "of all 2 pairs it judges 100.0% right" in row["meaning"]
+    assert "of all 10 pairs it judges 100.0% right" in row["meaning"]
+    # Of fewer pairs, chance alone decides many.
+    few = measure(["She ran."] * 9, ["She runned."] * 9)
+    assert few.audit().filter(check="suites decided by length").row(0, named=True)["of"] == 0
     assert "words of felicity's own prose" in rows["suites decided by 5-gram"]["meaning"]
 
 

@@ -7,6 +7,7 @@ import typer
 
 from felicity.cli.options import Json
 from felicity.cli.terminal import err, out, print_json, print_rows
+from felicity.core.errors import NotPossible
 
 if TYPE_CHECKING:
     from felicity.stimuli.designs import DesignItems
@@ -61,6 +62,8 @@ def design(
             {"name": one.name, "factors": " x ".join(one.factors), "about": one.about, "source": one.source}
             for one in list_designs(language)
         ]
+        if not rows:
+            raise NotPossible(f"There are no designs for {language}; give .toml files of your own.")
         print_json(rows) if json else print_rows(rows)
         return
     if output:

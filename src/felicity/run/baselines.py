@@ -23,8 +23,9 @@ from felicity.stimuli.checks import looks_english, split_words
 
 FREQUENCY, LENGTH, NGRAM = "word frequency", "length", "5-gram"
 ORDER = 5
-# Suites of which a baseline judges a share outside these right are named.
+# Suites of which a baseline judges a share outside these right are named; with fewer pairs chance does it.
 LOWEST, HIGHEST = 0.1, 0.9
+FEWEST = 10
 # Writing that has no spaces between words, so that they cannot be looked up one by one.
 UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
@@ -51,7 +52,7 @@ class Baselines:
     def list_decided(self) -> pl.DataFrame:
         """The suites that a baseline decides: rows of BASELINES."""
         outside = (pl.col("accuracy") > HIGHEST) | (pl.col("accuracy") < LOWEST)
-        return self.table.filter((pl.col("level") == "suite") & outside)
+        return self.table.filter(pl.col("level") == "suite", pl.col("n") >= FEWEST, outside)
 
     def audit(self) -> pl.DataFrame:
         """Rows of AUDIT, one for each baseline: how many suites it decides, and its accuracy on all pairs."""
@@ -59,12 +60,13 @@ class Baselines:
         decided = self.list_decided()
         for (name,), part in self.table.group_by("baseline", maintain_order=True):
             overall = part.filter(level="overall").row(0, named=True)
-            suites = part.filter(level="suite").height
+            suites = part.filter(pl.col("level") == "suite", pl.col("n") >= FEWEST).height
             named = decided.filter(baseline=name)["name"].to_list()
             trained = f" ({self.trained_on})" if name == NGRAM else ""
             meaning = (
-                f"suites of which {name} alone{trained} judges more than 90% or fewer than 10% right; of all "
-                f"{overall['n']:,} pairs it judges {100 * overall['accuracy']:.1f}% right"
+                f"suites of at least {FEWEST} pairs of which {name} alone{trained} judges more than 90% or "
+                f"fewer than 10% right; of all {overall['n']:,} pairs it judges "
+                f"{100 * overall['accuracy']:.1f}% right"
             )
             rows.append((f"suites decided by {name}", len(named), suites, meaning, ", ".join(named)))
         rows += [("not checked", 1, 1, reason, "") for reason in self.missing]

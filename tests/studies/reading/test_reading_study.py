@@ -412,3 +412,19 @@ def test_the_shift_of_natural_stories_as_released_is_found(published: Published)
         found[name] = [note for note in study.notes if note.startswith("Alignment")]
     assert not found["moved"]
     assert "one word early" in found["released"][0]
+
+
+def test_full_stops_at_sentence_ends_do_not_stop_the_test_of_entropy(model: Path) -> None:
+    """Final words have no entropy reduction, so that punctuation is the same on the words that have one."""
+    rng = np.random.default_rng(4)
+    vocabulary = (
+        "the old man walked home slowly my sister reads every evening we saw many birds near it".split()
+    )
+    sentences = [" ".join(rng.choice(vocabulary, 7)) + "." for _ in range(40)]
+    rows = [
+        {"sentence": str(n), "position": place, "word": word, "self_paced": 330 + 40 * rng.normal()}
+        for n, text in enumerate(sentences)
+        for place, word in enumerate(text.split(), start=1)
+    ]
+    study = fe.reading(pl.DataFrame(rows), models=str(model), context="sentence", report=False)
+    assert "entropy_reduction" in study["fit"]["predictor"].to_list()

@@ -210,10 +210,11 @@ def _fit_model(
     named = {"measure": measure, "model": model, "words": lead_words, "lead": True}
     for name in ("entropy", "entropy_reduction", *settings.predictors):
         if name in rows.columns and rows[name].null_count() < rows.height:
-            larger = f"{target} + {name}"
-            complete, _ = complete_rows(rows, [larger])
+            complete, _ = complete_rows(rows, [f"{target} + {name}"])
             if complete[name].n_unique() > 1:
-                gain = _compare(complete, target, larger, recipe, settings)
+                # Without a value for final words, punctuation may be the same everywhere.
+                _, smaller = _drop_constant(recipe, complete).formulas(measure)
+                gain = _compare(complete, smaller, f"{smaller} + {name}", recipe, settings)
                 found.fit.append(named | {"predictor": name, "over": WITH_SURPRISAL} | gain[0])
     _add_curve(found, model, rows, target, settings, named)
     _check_places(found, model, frame)

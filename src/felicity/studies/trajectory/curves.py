@@ -95,7 +95,7 @@ def analyse(folder: StudyFolder) -> dict[str, pl.DataFrame]:
         "curves": draw_curves(judged),
         "acquisition": found,
         "dips": _adjust(pl.DataFrame(dips, schema={k: v for k, v in DIPS.items() if k != "p_bh"})),
-        "orders": compare_trainings(found),
+        "orders": compare_trainings(found, draws=settings["draws"], seed=settings["seed"]),
     }
 
 
@@ -161,7 +161,7 @@ def _adjust(dips: pl.DataFrame) -> pl.DataFrame:
     return dips.with_columns(p_bh=adjusted).sort("p", maintain_order=True)
 
 
-def compare_trainings(acquisition: pl.DataFrame) -> pl.DataFrame:
+def compare_trainings(acquisition: pl.DataFrame, *, draws: int, seed: int) -> pl.DataFrame:
     """Kendall's tau of the orders in which every two trainings reach the suites that both were tested on."""
     rows = []
     for first, second in combinations(acquisition["training"].unique(maintain_order=True), 2):
@@ -174,6 +174,7 @@ def compare_trainings(acquisition: pl.DataFrame) -> pl.DataFrame:
         both = sides[0].join(sides[1], on="suite")
         varied = all(both[name].n_unique() > 1 for name in (first, second))
         if len(both) >= FEWEST_ORDERED and varied:
-            found = compare_orders(both[first].to_numpy(), both[second].to_numpy())
+            orders = [both[name].to_numpy() for name in (first, second)]
+            found = compare_orders(*orders, draws=draws, seed=seed)
             rows.append((first, second, found.n, found.tau, found.low, found.high))
     return pl.DataFrame(rows, schema=ORDERS, orient="row")
