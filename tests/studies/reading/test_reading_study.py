@@ -417,9 +417,25 @@ def test_the_shift_of_natural_stories_as_released_is_found(published: Published)
 def test_full_stops_at_sentence_ends_do_not_stop_the_test_of_entropy(model: Path) -> None:
     """Final words have no entropy reduction, so that punctuation is the same on the words that have one."""
     rng = np.random.default_rng(4)
-    vocabulary = (
-        "the old man walked home slowly my sister reads every evening we saw many birds near it".split()
-    )
+    vocabulary = [
+        "the",
+        "old",
+        "man",
+        "walked",
+        "home",
+        "slowly",
+        "my",
+        "sister",
+        "reads",
+        "every",
+        "evening",
+        "we",
+        "saw",
+        "many",
+        "birds",
+        "near",
+        "it",
+    ]
     sentences = [" ".join(rng.choice(vocabulary, 7)) + "." for _ in range(40)]
     rows = [
         {"sentence": str(n), "position": place, "word": word, "self_paced": 330 + 40 * rng.normal()}
