@@ -42,6 +42,7 @@ TINY: dict[str, dict[str, str | None]] = {
     "causality": {"--sample": "1", "-m": "wide"},
     "cloze": {"-m": "wide"},
     "methods": {"--sample": "1", "-m": "wide"},
+    "benchmark": {"--sample": "2", "-m": "wide"},
     "stimuli pairs": {"-n": "2", "--tokenizer": None},
     "stimuli design": {"-n": "4"},
     "stimuli extend": {"-m": "wide", "-n": "1", "--most-requests": "2", "--tokens": "10"},

@@ -49,7 +49,7 @@ READERS = {
 }
 # Pages, figures and the list of rejections are written, never read; a key or a lock tells nothing. The
 # wording in a study file may change at any time, and the codebook with it.
-NOT_READ = (".html", ".svg", ".png", ".lock", ".md", ".key", "rejections.csv", "study.toml")
+NOT_READ = (".html", ".svg", ".png", ".pdf", ".lock", ".md", ".key", "rejections.csv", "study.toml")
 
 # The folder of all studies, once it is built; each kind of study is damaged in its own part of it.
 BUILT: list[Path] = []

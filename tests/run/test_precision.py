@@ -216,7 +216,8 @@ def test_a_run_in_bfloat16_has_the_verdicts_of_float32(tiny_model: Path, tmp_pat
     rows += [f"level,{condition},She saw." for condition in verbs]
     table.write_text("\n".join(["item,condition,text", *rows]) + "\n", encoding="utf-8")
     # Few items and tiny margins: with the risk as it is, all of them would be scored again.
-    few = "import sys, felicity.run.precision as p; p.SAMPLE_LEAST, p.TAIL_LEAST, p.RISK = 20, 10, 2.0"
+    few = "import sys; from felicity.run import precision as p; "
+    few += "p.SAMPLE_LEAST, p.TAIL_LEAST, p.RISK = 20, 10, 2.0"
     program = [
         sys.executable,
         "-c",

@@ -13,7 +13,7 @@ INSTALL = "run `pip install 'felicity[stimuli]'`"
 def open_frequency(language: str = "en") -> Frequency:
     """Zipf frequencies of the words of a language.
 
-    Raises NotPossible if wordfreq is not installed or does not know the language.
+    Raises NotPossible if wordfreq is not installed, does not know the language, or cannot divide its words.
     """
     try:
         from wordfreq import zipf_frequency
@@ -30,6 +30,11 @@ def open_frequency(language: str = "en") -> Frequency:
             raise NotPossible(
                 f"wordfreq has no frequencies for the language '{language}'; write its code as `language` in "
                 "layout.toml, or match length alone (--match length)."
+            ) from error
+        except ImportError as error:
+            raise NotPossible(
+                f"wordfreq cannot divide words of the language '{language}' without "
+                f"{error.name or 'a library'}; install it, or do without frequencies."
             ) from error
 
     return zipf

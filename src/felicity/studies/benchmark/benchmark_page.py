@@ -129,8 +129,8 @@ def _comparisons(study: Study) -> tuple[Section, ...]:
     rows = tuple(
         (
             row["task"],
-            row["a"],
-            row["b"],
+            row["first"],
+            row["second"],
             f"{points(row['difference'])} {format_interval(row['low'], row['high'], points)}",
             p_cell(row["p"]),
             p_cell(row["p_holm"]),
