@@ -138,7 +138,9 @@ def test_predictions_of_a_sample_are_refused(
     wide_model: str, tmp_path: Path, published: Callable[[str], Path]
 ) -> None:
     published("babylm_supplement")
-    fe.benchmark("babylm", tasks=["blimp_supplement"], sample=1, models=[wide_model], out=tmp_path / "few")
+    both = [wide_model, str(make_tiny_model(tmp_path / "other", seed=5, window=512))]
+    fe.benchmark("babylm", tasks=["blimp_supplement"], sample=1, models=both, out=tmp_path / "few")
+    assert "Models in pairs" in (tmp_path / "few" / "report.html").read_text(encoding="utf-8")
     with pytest.raises(BadInput, match="run without --sample"):
         write_predictions(tmp_path / "few", tmp_path / "predictions.json")
     with pytest.raises(UnknownName, match="did you mean 'blimp'"):
