@@ -71,10 +71,13 @@ def _answer(lead: pl.DataFrame, study: Study) -> str:
     )
     tested = lead.filter(pl.col("p_holm").is_not_null())
     if best["delta_ll"] <= 0:
-        return (
-            f"No: on held-out sentences surprisal of none of {counted(lead['model'].n_unique(), 'model')} "
-            "predicts any measure better than the baseline does."
+        several = lead["model"].n_unique() > 1
+        whose = (
+            f"none of {lead['model'].n_unique()} models predicts any"
+            if several
+            else f"{best['model']} predicts no"
         )
+        return f"No: on held-out sentences surprisal of {whose} measure better than the baseline does."
     if tested.is_empty():
         how = "in sample, where any predictor adds something"
     else:
