@@ -158,6 +158,7 @@ def _suites(suites: pl.DataFrame) -> Section:
     return Section(
         name="suites",
         title="By suite",
+        folded=True,
         lede="The same for every suite; intervals are over its pairs.",
         columns=("Suite", "Model", "Method", "%", "n"),
         rows=tuple(
