@@ -152,6 +152,8 @@ def measure_effects(
         value = pl.lit(None, dtype=pl.Float64)
         if conversion is not None:
             slopes = dict(conversion.filter(model=model).select("lag", "slope").iter_rows())
+        # Surprisals that were given have none for the fillers, so there are no slopes to convert them with.
+        if conversion is not None and slopes:
             value = pl.sum_horizontal(
                 slopes[lag] * pl.col("surprisal" if lag == 0 else f"surprisal_{lag}") for lag in slopes
             )
