@@ -17,7 +17,7 @@ ODD = (
     ("writing", "猫が静かに眠る。", "猫を静かに眠る。"),
     ("writing", "The 👩‍👩‍👧 family is here.", "The 👩‍👩‍👧 family are here."),
     ("writing", "=cmd|' /C calc'!A0 is here", "=cmd|' /C calc'!A0 are here"),
-    ("writing", "He is “here”, naïve.", "He are “here”, naïve."),
+    ("writing", "הילד ישן “כאן”, naïve.", "הילד ישנים “כאן”, naïve."),
 )
 
 

@@ -302,6 +302,21 @@ def test_the_sentences_of_one_model_are_adjacent_and_their_difference_is_marked(
         assert [text.replace(" ", "").replace("␣", "") for text in marked] == ["sleepssleep"], level
 
 
+def test_scripts_without_spaces_and_from_right_to_left_are_shown_as_they_are_written(
+    page: Any, url: str
+) -> None:
+    show(page, url, "#/items?suite=writing")
+    marked = page.locator(".sentences b").all_inner_texts()
+    assert marked[:2] == ["が", "を"]  # the particle alone, although the sentence has no space
+    assert marked[-2:] == ["ישן", "ישנים"]
+    show(page, url, "#/item?key=writing%2F4")
+    first, second = (page.locator(f".overlay .piece >> nth={place}").bounding_box()["x"] for place in (0, 1))
+    assert page.get_attribute(".overlay", "dir") == "rtl"
+    assert first >= second
+    show(page, url, "#/item?key=writing%2F2")
+    assert page.get_attribute(".overlay", "dir") == "ltr"
+
+
 def test_a_changed_word_moves_the_margin_by_what_the_model_says(
     page: Any, url: str, runs: tuple[Path, Path]
 ) -> None:

@@ -4,6 +4,9 @@ import { drawLines } from "./charts.js";
 import { sayVerdict } from "./items.js";
 import { go, later, link } from "./state.js";
 
+// A text whose first letter is of a script that is written so.
+const RIGHT_TO_LEFT = /^\P{L}*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+
 function pieces(page, sentence, model) {
   const cells = sentence.cells[model];
   if (page.level === "token") return cells;
@@ -47,8 +50,9 @@ export function buildOverlay(page, item, { models, running = [], ask = null, nam
         title: `margin up to here: ${signed(inUnit(own.margins[column], "nats", page.unit), 3)} ${page.unit}${own.decided === column ? "; from here on its sign does not change" : ""}`,
         style: { "grid-row": String(place + 1), "grid-column": `1 / span ${width}` },
       }, signed(inUnit(own.margins[column], "nats", page.unit), 1))))));
-  // On a phone the rows scroll under their labels.
-  return el("div", { class: "overlay", tabindex: "0", role: "region", "aria-label": name, style: { "--lines": String(lines.length) } }, label, columns);
+  // On a phone the rows scroll under their labels. Words of Hebrew or Arabic follow one another from right to left.
+  const dir = RIGHT_TO_LEFT.test(item.sentences[0].text) ? "rtl" : "ltr";
+  return el("div", { class: "overlay", dir, tabindex: "0", role: "region", "aria-label": name, style: { "--lines": String(lines.length) } }, label, columns);
 }
 
 // Words in which the sentences differ.

@@ -78,6 +78,9 @@ function sortHead(page, name, text, attributes = {}) {
     el("a", { href: link(page.view, { ...next, page: null }) }, text, now ? (down ? " ↓" : " ↑") : ""));
 }
 
+// What ends a word: a space, or a character of a script that has none between its words, or of its punctuation.
+const BOUNDARY = /[\s\u3000-\u303f\uff00-\uff0f\uff1a-\uff1f\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+
 function markDifference(texts, place) {
   if (texts.length < 2) return [texts[place]];
   const other = texts[place ? 0 : 1];
@@ -86,8 +89,8 @@ function markDifference(texts, place) {
   while (head < own.length && own[head] === other[head]) head += 1;
   let tail = 0;
   while (tail < Math.min(own.length, other.length) - head && own[own.length - 1 - tail] === other[other.length - 1 - tail]) tail += 1;
-  while (head > 0 && !/\s/.test(own[head - 1])) head -= 1;
-  while (tail > 0 && !/\s/.test(own[own.length - tail])) tail -= 1;
+  while (head > 0 && !BOUNDARY.test(own[head - 1])) head -= 1;
+  while (tail > 0 && !BOUNDARY.test(own[own.length - tail])) tail -= 1;
   const middle = own.slice(head, own.length - tail);
   return middle ? [own.slice(0, head), el("b", null, middle), own.slice(own.length - tail)] : [own];
 }
