@@ -53,6 +53,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/masked.py --bfloat16
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/acceptability.py
+	$(BIN)/python benchmarks/babylm.py
 	$(BIN)/python benchmarks/pairs.py
 	$(BIN)/python benchmarks/priors.py
 	$(BIN)/python benchmarks/continuations.py

@@ -43,9 +43,9 @@ class Worker:
     batch: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def start(cls, name: str, model: Path, *, dtype: str = "float32") -> "Worker":
+    def start(cls, name: str, model: Path, *, dtype: str = "float32", begin: str = "") -> "Worker":
         python = sys.executable if name == "felicity" else str(ENVIRONMENT / "bin" / "python")
-        command = [python, str(HERE / "workers.py"), name, str(model), dtype]
+        command = [python, str(HERE / "workers.py"), name, str(model), dtype, *([begin] if begin else [])]
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

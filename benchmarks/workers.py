@@ -1,9 +1,10 @@
 """One program under test in a process of its own: reads work as JSON lines, answers scores and seconds.
 
-    python workers.py felicity|minicons|lm-eval MODEL_FOLDER [DTYPE]
+    python workers.py felicity|minicons|lm-eval MODEL_FOLDER [DTYPE [BEGIN]]
 
 The model is loaded before the first answer, and loading is not counted. Log-probabilities are sums over
-the text's tokens, given the context where there is one and the begin token where there is none.
+the text's tokens, given the context where there is one and the begin token where there is none: the
+tokenizer's, or BEGIN for the peers.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 Scorer = Callable[[list[str], list[str] | None, int], list[float]]
 
 
-def open_felicity(folder: str, dtype: str) -> Scorer:
+def open_felicity(folder: str, dtype: str, _: str) -> Scorer:
     import felicity as fe
 
     # Peers put no begin token before a context.
@@ -38,10 +39,10 @@ def open_felicity(folder: str, dtype: str) -> Scorer:
     return score
 
 
-def open_minicons(folder: str, dtype: str) -> Scorer:
+def open_minicons(folder: str, dtype: str, begin: str) -> Scorer:
     from minicons.scorer import IncrementalLMScorer
 
-    model, tokenizer = load(folder, dtype)
+    model, tokenizer = load(folder, dtype, begin)
     scorer = IncrementalLMScorer(model, "cpu", tokenizer=tokenizer)
 
     def total(values: object) -> float:
@@ -65,11 +66,11 @@ def open_minicons(folder: str, dtype: str) -> Scorer:
     return score
 
 
-def open_lm_eval(folder: str, dtype: str) -> Scorer:
+def open_lm_eval(folder: str, dtype: str, begin: str) -> Scorer:
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
 
-    model, tokenizer = load(folder, dtype)
+    model, tokenizer = load(folder, dtype, begin)
     lm = HFLM(pretrained=model, tokenizer=tokenizer, device="cpu")
 
     def score(texts: list[str], contexts: list[str] | None, batch: int) -> list[float]:
@@ -81,12 +82,13 @@ def open_lm_eval(folder: str, dtype: str) -> Scorer:
     return score
 
 
-def load(folder: str, dtype: str) -> tuple[object, object]:
+def load(folder: str, dtype: str, begin: str) -> tuple[object, object]:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    tokenizer.bos_token = begin or tokenizer.bos_token
     return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype)).eval(), tokenizer
 
 
@@ -99,10 +101,11 @@ OPEN = {
 
 def main() -> None:
     name, folder, *rest = sys.argv[1:]
+    dtype, begin = [*rest, *["float32", ""][len(rest) :]]
     opener, package = OPEN[name]
     answers = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):
-        score = opener(folder, rest[0] if rest else "float32")
+        score = opener(folder, dtype, begin)
         score(["Ready."], None, 1)
         score(["Ready."], ["Wait."], 1)
         print(json.dumps({"version": version(package)}), file=answers, flush=True)
