@@ -3,6 +3,10 @@
 import csv
 from pathlib import Path
 
+import numpy as np
+import polars as pl
+
+import felicity as fe
 from felicity.engines.ngram import train_ngram
 from felicity.run import evaluate, open_model
 from tests.conftest import make_tiny_model
@@ -48,3 +52,39 @@ def make_runs(folder: Path) -> tuple[Path, Path]:
     for model, run in zip((network, folder / "words.arpa"), runs, strict=True):
         evaluate(pairs, open_model(str(model), cache=False), measures=["lp", "mean_lp"], out=run)
     return runs
+
+
+def write_reading(folder: Path, *, models: tuple[str, ...] = ()) -> Path:
+    """The folder of a study of reading: two texts of 400 words, two short ones, two sets of surprisals.
+
+    The times rise with the surprisals `one`; the first word of a sentence has no potential.
+    """
+    rng = np.random.default_rng(8)
+    sizes = {"a": 400, "b": 450, "c": 80, "d": 70}
+    rows = [
+        {"text": text, "sentence": f"{text}{place // 10}", "position": place % 10 + 1}
+        for text, size in sizes.items()
+        for place in range(size)
+    ]
+    words = [f"{NOUNS[number % 8]}{'.' * (row['position'] == 10)}" for number, row in enumerate(rows)]
+    bits = rng.gamma(3, 2, len(rows))
+    table = pl.DataFrame(rows).with_columns(
+        word=pl.Series(words),
+        frequency=pl.Series(rng.normal(4, 1, len(rows))),
+        one=pl.Series(bits),
+        two=pl.Series(bits + rng.gamma(2, 1, len(rows))),
+        self_paced=pl.Series(300 + 4 * bits + rng.normal(0, 9, len(rows))),
+    )
+    potential = pl.Series(rng.normal(0, 1, len(rows)))
+    table = table.with_columns(n400=pl.when(pl.col("position") > 1).then(potential - 0.1 * pl.col("one")))
+    table.write_csv(folder / "times.csv")
+    given = {"models": list(models)} if models else {}
+    fe.reading(
+        str(folder / "times.csv"),
+        surprisal=("one", "two"),
+        draws=100,
+        out=folder / "reading",
+        entropy=False,
+        **given,
+    )
+    return folder / "reading"

@@ -13,7 +13,7 @@ from felicity.cli.terminal import err, out
 from felicity.core.errors import BadInput, NotPossible
 
 if TYPE_CHECKING:
-    from felicity.explore import Collection
+    from felicity.explore import Collection, TextCollection
     from felicity.run import Model
 
 DEFAULT = "smollm2"
@@ -86,14 +86,15 @@ def _need_web() -> None:
         ) from error
 
 
-def _write(collections: "tuple[Collection, ...]", static: Path, *, quiet: bool) -> None:
+def _write(collections: "tuple[Collection | TextCollection, ...]", static: Path, *, quiet: bool) -> None:
     from felicity.api import report
+    from felicity.explore import Collection
     from felicity.run import list_runs, read_run, report_run
     from felicity.web import write_offline_page
 
     size = write_offline_page(collections, static)
     for collection in collections:
-        for source in collection.sources:
+        for source in collection.sources if isinstance(collection, Collection) else ():
             if (source.run.path / "report.html").exists():
                 report_run(read_run(source.run.path, check=False), source.run.path, explorer=static)
     # The page of a study or of several models, if that is where the file is.
@@ -106,7 +107,7 @@ def _write(collections: "tuple[Collection, ...]", static: Path, *, quiet: bool) 
 
 
 def _serve(
-    collections: "tuple[Collection, ...]",
+    collections: "tuple[Collection | TextCollection, ...]",
     models: "dict[str, Model]",
     *,
     port: int,

@@ -37,6 +37,7 @@ from .reading_corpora import CORPORA as CORPORA
 from .reading_corpora import read_reading as read_reading
 from .reading_words import Reading as Reading
 from .reading_words import average_trials as average_trials
+from .reading_words import name_unit as name_unit
 from .reading_words import rename_columns as rename_columns
 from .rows import LEFT_OUT as LEFT_OUT
 from .suites import read_old_suite as read_old_suite

@@ -46,6 +46,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "cloze": ("cloze", "clozeprobability", "cp"),
 }
 MEASURES = TIMES | OTHERS
+POTENTIALS = ("elan", "lan", "n400", "epnp", "p600", "pnp")
 KEYS = ("text", "sentence", "position")
 # A median below this is in seconds: nobody reads a word in so few milliseconds.
 SECONDS_BELOW = 20.0
@@ -77,6 +78,15 @@ class Reading:
     def times(self) -> tuple[str, ...]:
         """The measures in milliseconds."""
         return tuple(name for name in self.measures if name in TIMES)
+
+
+def name_unit(measure: str) -> str:
+    """What a measure is in: milliseconds, microvolts, or nothing that has a name.
+
+    >>> name_unit("first_pass"), name_unit("n400"), name_unit("cloze")
+    ('ms', 'µV', '')
+    """
+    return "ms" if measure in TIMES else "µV" if measure in POTENTIALS else ""
 
 
 def read_words(source: str | Path | Frame, *, measures: Sequence[str] = (), needed: bool = True) -> Reading:

@@ -17,3 +17,5 @@ from .selection import list_stimuli as list_stimuli
 from .selection import parse_selection as parse_selection
 from .selection import read_page as read_page
 from .selection import tabulate_selection as tabulate_selection
+from .texts import TextCollection as TextCollection
+from .texts import read_passage as read_passage

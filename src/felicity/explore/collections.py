@@ -13,7 +13,8 @@ import polars as pl
 from felicity.core.contrasts import Headline
 from felicity.core.errors import BadInput, UnknownName
 from felicity.explore.index import Source, build_index
-from felicity.run import RunFolder, StudyFolder, check_record, find_headline, is_study, list_runs
+from felicity.explore.texts import TextCollection, has_texts, open_texts
+from felicity.run import RunFolder, StudyFolder, check_record, find_headline, is_study, list_runs, read_record
 
 MODELS = "models"
 PAGE = "report.html"
@@ -71,7 +72,9 @@ class Collection:
 
 
 @contextmanager
-def open_collections(paths: Sequence[Path], *, check: bool = True) -> Iterator[tuple[Collection, ...]]:
+def open_collections(
+    paths: Sequence[Path], *, check: bool = True
+) -> Iterator[tuple[Collection | TextCollection, ...]]:
     """Open folders of runs, of several runs, or of studies; their tables stay on the disk.
 
     check: refuse a run that is unfinished or was changed since.
@@ -80,19 +83,25 @@ def open_collections(paths: Sequence[Path], *, check: bool = True) -> Iterator[t
     """
     groups: dict[tuple[str, str], list[Source]] = {}
     studies: dict[tuple[str, str], Path] = {}
+    texts: dict[tuple[str, str], TextCollection] = {}
     for path in _without_repeats(paths):
+        if is_study(path) and has_texts(StudyFolder(path, read_record(path, check=check))):
+            found = open_texts(StudyFolder.open(path, check=check))
+            texts[found.dataset, str(path.resolve())] = found
+            continue
         for source, key in _read_sources(path, check=check):
             groups.setdefault(key, []).append(source)
             if source.home.path != source.run.path:
                 studies[key] = source.home.path
-    if not groups:
+    if not groups and not texts:
         raise BadInput("No run folder is given; make one with `felicity run starter`.")
     with tempfile.TemporaryDirectory(prefix="felicity-explore-") as place:
-        names = _name_groups(list(groups))
-        yield tuple(
+        names = _name_groups([*groups, *texts])
+        judged = (
             _collect(names[key], _name_models(group), Path(place) / f"{number}.parquet", studies.get(key))
             for number, (key, group) in enumerate(groups.items())
         )
+        yield (*judged, *(replace(one, name=names[key]) for key, one in texts.items()))
 
 
 def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[str, str]]]:

@@ -23,12 +23,15 @@ from felicity.explore.selection import (
     list_stimuli,
     parse_selection,
 )
+from felicity.explore.texts import TextCollection, describe_texts, gather_passages
 
 MOST_OFFLINE = 20_000
 
 
-def describe_collection(collection: Collection) -> dict[str, Any]:
+def describe_collection(collection: Collection | TextCollection) -> dict[str, Any]:
     """Names, models, measures, facets and views of a collection, and the words of its dataset."""
+    if isinstance(collection, TextCollection):
+        return describe_texts(collection)
     passed = collection.headline.verdicts[0]
     return {
         "name": collection.name,
@@ -61,11 +64,13 @@ def describe_collection(collection: Collection) -> dict[str, Any]:
     }
 
 
-def gather_everything(collection: Collection) -> dict[str, Any]:
+def gather_everything(collection: Collection | TextCollection) -> dict[str, Any]:
     """All views of a collection, for a page without a server.
 
-    Raises NotPossible if there are too many judgements for one file.
+    Raises NotPossible if there are too many judgements or words for one file.
     """
+    if isinstance(collection, TextCollection):
+        return gather_passages(collection)
     count = int(collection.scan().select("row").collect().height)
     if count > MOST_OFFLINE:
         raise NotPossible(

@@ -106,6 +106,7 @@ from .recipes import RECIPES as RECIPES
 from .recipes import Recipe as Recipe
 from .recipes import add_lags as add_lags
 from .recipes import apply_recipe as apply_recipe
+from .recipes import explain_rows as explain_rows
 from .recipes import measure_reading as measure_reading
 from .recipes import prepare_babylm as prepare_babylm
 from .recipes import prepare_rows as prepare_rows

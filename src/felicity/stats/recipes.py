@@ -20,6 +20,7 @@ from felicity.stats.predictive_power import (
     Gain,
     InSample,
     Scheme,
+    columns_of,
     compare_in_sample,
     complete_rows,
     measure_gain,
@@ -123,17 +124,12 @@ def prepare_rows(words: Frame, measure: str, recipe: Recipe) -> tuple[pl.DataFra
 
     Raises UnknownName for a column or rule that is not there, BadInput if no row is left.
     """
-    deepest = max([*recipe.lags, *recipe.controlled], default=0)
-    table = add_lags(words, recipe.lagged, recipe.control_lags, within=recipe.within, fill=recipe.fill)
-    table = add_lags(table, [SURPRISAL], deepest, within=recipe.within, fill=recipe.fill)
+    table = _add_all_lags(words, recipe)
     dropped: list[dict[str, object]] = []
-    for rule in recipe.exclude:
-        if rule not in EXCLUSIONS:
-            raise UnknownName("exclusion", rule, EXCLUSIONS)
-        meaning, unwanted = EXCLUSIONS[rule]
-        table = _leave_out(table, unwanted, meaning, dropped)
-    if recipe.positive:
-        table = _leave_out(table, pl.col(measure) <= 0, f"{measure} of 0 or below", dropped)
+    for meaning, unwanted in _list_rules(measure, recipe):
+        kept = table.filter(~unwanted)
+        dropped.append({"rule": meaning, "rows": table.height - kept.height})
+        table = kept
     if table.is_empty():
         raise BadInput(f"No word is left for '{measure}' after the exclusions of the recipe '{recipe.name}'.")
     kept, missing = complete_rows(table, recipe.formulas(measure))
@@ -145,12 +141,50 @@ def prepare_rows(words: Frame, measure: str, recipe: Recipe) -> tuple[pl.DataFra
     return kept, pl.DataFrame(dropped, schema=EXCLUDED)
 
 
-def _leave_out(
-    table: pl.DataFrame, unwanted: pl.Expr, meaning: str, dropped: list[dict[str, object]]
-) -> pl.DataFrame:
-    kept = table.filter(~unwanted.fill_null(False))
-    dropped.append({"rule": meaning, "rows": table.height - kept.height})
-    return kept
+def explain_rows(words: Frame, measure: str, recipe: Recipe) -> pl.Series:
+    """Why each word is left out by `prepare_rows`, by the first rule that applies; null where it is used."""
+    table = _add_all_lags(words, recipe)
+    reasons = [pl.when(unwanted).then(pl.lit(meaning)) for meaning, unwanted in _list_rules(measure, recipe)]
+    for name in dict.fromkeys(name for one in recipe.formulas(measure) for name in columns_of(one)):
+        absent = pl.col(name).is_null()
+        if table[name].dtype.is_float():
+            absent |= ~pl.col(name).is_finite().fill_null(True)
+        reasons.append(pl.when(absent).then(pl.lit(_say_missing(name, recipe.within[-1]))))
+    return table.select(pl.coalesce(reasons).alias("left_out"))["left_out"]
+
+
+def _say_missing(column: str, within: str = "sentence") -> str:
+    """What is missing, in words; of a column of the words before, how many before.
+
+    >>> _say_missing("surprisal_2"), _say_missing("frequency")
+    ('no surprisal 2 words before in the sentence', 'no frequency')
+    """
+    name, _, lag = column.rpartition("_")
+    if not name or not lag.isdecimal():
+        return f"no {column.replace('_', ' ')}"
+    return f"no {name.replace('_', ' ')} {lag} word{'s' * (lag != '1')} before in the {within}"
+
+
+def _add_all_lags(words: Frame, recipe: Recipe) -> pl.DataFrame:
+    """The words with every column of the words before that the recipe uses."""
+    deepest = max([*recipe.lags, *recipe.controlled], default=0)
+    table = add_lags(words, recipe.lagged, recipe.control_lags, within=recipe.within, fill=recipe.fill)
+    return add_lags(table, [SURPRISAL], deepest, within=recipe.within, fill=recipe.fill)
+
+
+def _list_rules(measure: str, recipe: Recipe) -> list[tuple[str, pl.Expr]]:
+    """The rules by which words are left out, with their meanings.
+
+    Raises UnknownName.
+    """
+    rules = []
+    for rule in recipe.exclude:
+        if rule not in EXCLUSIONS:
+            raise UnknownName("exclusion", rule, EXCLUSIONS)
+        rules.append(EXCLUSIONS[rule])
+    if recipe.positive:
+        rules.append((f"{measure} of 0 or below", pl.col(measure) <= 0))
+    return [(meaning, unwanted.fill_null(False)) for meaning, unwanted in rules]
 
 
 @dataclass(frozen=True)

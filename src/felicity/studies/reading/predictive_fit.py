@@ -22,6 +22,7 @@ from felicity.stats import (
     complete_rows,
     correlate_shifts,
     estimate_slopes,
+    explain_rows,
     fit_additive,
     measure_gain,
     prepare_rows,
@@ -31,6 +32,7 @@ from felicity.studies.reading.settings import ReadingSettings
 SENTENCE = ("text", "sentence")
 SURPRISAL = "surprisal"
 GIVEN = "given"
+OTHER_LACKS = "another model has no surprisal"
 BASELINE, WITH_SURPRISAL, LINEAR = "baseline", "baseline and surprisal", "linear surprisal"
 SMOOTH_BASIS = 6
 TEXT, NUMBER, COUNT = pl.String(), pl.Float64(), pl.Int64()
@@ -76,6 +78,13 @@ CURVES = {
     "edf": NUMBER,
 }
 SHIFTS = {"measure": TEXT, "model": TEXT, "shift": COUNT, "r": NUMBER, "n": COUNT}
+RESIDUALS = {
+    "row": COUNT,
+    "measure": TEXT,
+    "model": TEXT,
+    "left_out": TEXT,
+    "residual": NUMBER,
+}
 LEFT_OUT = {"measure": TEXT, "rule": TEXT, "rows": COUNT, "left": COUNT}
 
 
@@ -84,7 +93,8 @@ class MeasureFit:
     """Everything that was found for one measure: tables as rows, and by model the rows and the gain.
 
     gains: of the leading surprisal, if rows are held out, and both: by how the tokens of a word are summed;
-    by_model: the words used, with every predictor.
+    by_model: the words used, with every predictor. residuals: of every word, why it is left out, or what the
+    regression with surprisal does not predict.
     """
 
     measure: str
@@ -94,6 +104,7 @@ class MeasureFit:
     slopes: list[dict[str, object]] = field(default_factory=list)
     curves: list[pl.DataFrame] = field(default_factory=list)
     alignment: list[pl.DataFrame] = field(default_factory=list)
+    residuals: list[pl.DataFrame] = field(default_factory=list)
     excluded: list[dict[str, object]] = field(default_factory=list)
     gains: dict[str, Gain] = field(default_factory=dict)
     both: dict[str, dict[str, Gain]] = field(default_factory=dict)
@@ -147,7 +158,26 @@ def fit_measure(
         own = rows.join(kept, on="row", how="semi", maintain_order="left")
         found.by_model[name] = own
         _fit_model(found, name, own, frames[name], settings, time=time)
+        found.residuals.append(_list_residuals(found, name, own, frames[name], recipe))
     return found
+
+
+def _list_residuals(
+    found: MeasureFit, model: str, rows: pl.DataFrame, frame: pl.DataFrame, recipe: Recipe
+) -> pl.DataFrame:
+    """Rows of RESIDUALS, one per word under one model."""
+    fit = fit_additive(build_additive(found.recipe.formulas(found.measure)[1], rows))
+    left = rows.select("row").with_columns(residual=fit.data.y - fit.predict(slice(None)))
+    reasons = explain_rows(frame, found.measure, recipe)
+    every = frame.select("row").with_columns(reasons).join(left, on="row", how="left", maintain_order="left")
+    used_elsewhere = pl.col("left_out").is_null() & pl.col("residual").is_null()
+    return every.select(
+        "row",
+        measure=pl.lit(found.measure),
+        model=pl.lit(model),
+        left_out=pl.when(used_elsewhere).then(pl.lit(OTHER_LACKS)).otherwise("left_out"),
+        residual="residual",
+    )
 
 
 def _beside(words: pl.DataFrame, scored: pl.DataFrame, model: str) -> pl.DataFrame:
@@ -174,8 +204,7 @@ def _list_excluded(
         left -= row["rows"]
         rows.append({"measure": measure, "rule": row["rule"], "rows": row["rows"], "left": left})
     if common < single:
-        rule = "another model has no surprisal"
-        rows.append({"measure": measure, "rule": rule, "rows": single - common, "left": common})
+        rows.append({"measure": measure, "rule": OTHER_LACKS, "rows": single - common, "left": common})
     return rows
 
 

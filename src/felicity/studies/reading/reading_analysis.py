@@ -24,6 +24,7 @@ from felicity.studies.reading.predictive_fit import (
     CURVES,
     FIT,
     LEFT_OUT,
+    RESIDUALS,
     SENTENCE,
     SHIFTS,
     SLOPES,
@@ -75,7 +76,7 @@ FEWEST_MODELS = 4
 
 
 def analyse(folder: StudyFolder) -> dict[str, pl.DataFrame]:
-    """Every table: words, fit, slopes, curves, alignment, exclusions, comparisons, mixed models, effects."""
+    """Every table: words, residuals, fit, slopes, curves, alignment, exclusions, comparisons, effects."""
     settings: ReadingSettings = check_settings(ReadingSettings, folder.record["settings"])
     reading = _read_times(folder, settings)
     words, notes = reading.words, list(reading.notes)
@@ -93,6 +94,7 @@ def analyse(folder: StudyFolder) -> dict[str, pl.DataFrame]:
     if reading.measures and not found:
         raise BadInput(f"None of {', '.join(reading.measures)} can be predicted: {notes[-1]}")
     tables |= _collect(found, scored, seed=settings.seed)
+    tables["residuals"] = _list_residuals(words, found)
     notes += [note for one in found for note in one.notes]
     if reading.trials is not None and settings.mixed:
         tables["mixed"], said = _fit_mixed(found, reading.trials, scored)
@@ -162,6 +164,14 @@ def _list_lost(words: pl.DataFrame, scored: pl.DataFrame) -> pl.DataFrame:
     placed = words.select("row", "text", "sentence", "position", "word", "start")
     joined = absent.join(placed, on="row", maintain_order="left").with_columns(reason.alias("reason"))
     return joined.select(pl.col(name).cast(dtype) for name, dtype in NOT_JOINED.items())
+
+
+def _list_residuals(words: pl.DataFrame, found: list[MeasureFit]) -> pl.DataFrame:
+    """Every word under every measure and model: why it is left out, or what is not predicted of it."""
+    parts = [part.cast(RESIDUALS) for one in found for part in one.residuals]  # type: ignore[arg-type]
+    whole = pl.concat([pl.DataFrame(schema=RESIDUALS), *parts])
+    placed = words.select("row", "text", "sentence", "position")
+    return placed.join(whole, on="row", maintain_order="right").drop("row")
 
 
 def _collect(found: list[MeasureFit], scored: pl.DataFrame, *, seed: int) -> dict[str, pl.DataFrame]:

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 from felicity.core.errors import BadInput, FelicityError, UnknownName
 from felicity.explore import (
     Collection,
+    TextCollection,
     average_regions,
     compare_margins,
     describe_collection,
@@ -28,6 +29,7 @@ from felicity.explore import (
     read_contexts,
     read_item,
     read_page,
+    read_passage,
     read_ratings,
     score_texts,
     tabulate_pairs,
@@ -45,13 +47,14 @@ Query = dict[str, list[str]]
 
 
 def create_explore_site(
-    collections: Sequence[Collection], models: Mapping[str, Model], *, key: str
+    collections: Sequence[Collection | TextCollection], models: Mapping[str, Model], *, key: str
 ) -> FastAPI:
     """The application for these collections; `key` opens it. models: those that score typed sentences."""
     site = make_site()
     state = _ExplorerState(collections, models, key)
     _add_page(site, state)
     _add_views(site, state)
+    _add_texts(site, state)
     _add_files(site, state)
     _add_live(site, state)
     site.add_exception_handler(FelicityError, _tell)
@@ -68,7 +71,7 @@ def create_explore_site(
 
 
 def serve_explore(
-    collections: Sequence[Collection],
+    collections: Sequence[Collection | TextCollection],
     models: Mapping[str, Model],
     *,
     port: int = 0,
@@ -98,7 +101,9 @@ async def _refuse_form(_: Request, _error: Exception) -> Response:
 class _ExplorerState:
     """What every route needs."""
 
-    def __init__(self, collections: Sequence[Collection], models: Mapping[str, Model], key: str) -> None:
+    def __init__(
+        self, collections: Sequence[Collection | TextCollection], models: Mapping[str, Model], key: str
+    ) -> None:
         self.collections = {collection.name: collection for collection in collections}
         self.models = dict(models)
         self.key = key
@@ -120,6 +125,16 @@ class _ExplorerState:
             raise HTTPException(403)
 
     def read(self, request: Request) -> tuple[Collection, Query]:
+        """The judgements that a question is about, and its parameters.
+
+        Raises HTTPException, UnknownName, and BadInput if it is about texts that were read.
+        """
+        collection, given = self.find(request)
+        if isinstance(collection, TextCollection):
+            raise BadInput(f"{collection.name} has texts and no judgements; open its words.")
+        return collection, given
+
+    def find(self, request: Request) -> tuple[Collection | TextCollection, Query]:
         """The collection that a question is about, and its parameters.
 
         Raises HTTPException, UnknownName.
@@ -201,6 +216,15 @@ def _add_views(site: FastAPI, state: _ExplorerState) -> None:
         collection, given = state.read(request)
         chosen = parse_selection(collection, given)
         return _answer(read_ratings(collection, chosen.measure, chosen.a))
+
+
+def _add_texts(site: FastAPI, state: _ExplorerState) -> None:
+    @site.get("/api/words")
+    def words(request: Request) -> Response:
+        collection, given = state.find(request)
+        if not isinstance(collection, TextCollection):
+            raise BadInput(f"{collection.name} has no texts that people read; open its items.")
+        return _answer(read_passage(collection, given.get("text", [""])[0]))
 
 
 def _whole(given: Query, name: str, default: int) -> int:

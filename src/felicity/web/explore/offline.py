@@ -11,7 +11,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from felicity.core.files import replacing
-from felicity.explore import Collection, gather_everything, plain
+from felicity.explore import Collection, TextCollection, gather_everything, plain
 from felicity.web.site import make_templates
 
 # In the order in which each needs the ones before it.
@@ -25,6 +25,8 @@ MODULES = (
     "item",
     "compare",
     "curves",
+    "passage",
+    "words",
     "live",
     "main",
 )
@@ -34,7 +36,7 @@ IMPORT = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
 EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 
-def write_offline_page(collections: Sequence[Collection], path: Path) -> int:
+def write_offline_page(collections: Sequence[Collection | TextCollection], path: Path) -> int:
     """Write the page; gives its size in bytes.
 
     Raises NotPossible if there is too much for one file, FelicityError if it cannot be written.
@@ -45,7 +47,7 @@ def write_offline_page(collections: Sequence[Collection], path: Path) -> int:
     return len(text.encode())
 
 
-def render_offline_page(collections: Sequence[Collection]) -> str:
+def render_offline_page(collections: Sequence[Collection | TextCollection]) -> str:
     """The page as text; equal runs give equal bytes."""
     everything = {"collections": [_round(plain(gather_everything(one))) for one in collections]}
     data = json.dumps(everything, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -2,9 +2,9 @@
 import { count, decimal, el, svg } from "./dom.js";
 
 const WIDTH = 720;
-const MARK = ["circle", "square", "diamond", "triangle", "cross", "circle"];
+export const MARK = ["circle", "square", "diamond", "triangle", "cross", "circle"];
 
-function ticks(low, high, wanted = 5) {
+export function ticks(low, high, wanted = 5) {
   const raw = (high - low) / wanted || 1;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find((factor) => factor * power >= raw);
@@ -13,12 +13,12 @@ function ticks(low, high, wanted = 5) {
   return { values: found, places: Math.max(0, -Math.floor(Math.log10(step) + 1e-9)) };
 }
 
-function scale(low, high, from, to) {
+export function scale(low, high, from, to) {
   const spread = high - low || 1;
   return (value) => from + ((value - low) / spread) * (to - from);
 }
 
-function extent(values, { zero = false, pad = 0.05 } = {}) {
+export function extent(values, { zero = false, pad = 0.05 } = {}) {
   let low = zero ? 0 : Infinity;
   let high = zero ? 0 : -Infinity;
   for (const value of values) {
@@ -31,7 +31,7 @@ function extent(values, { zero = false, pad = 0.05 } = {}) {
   return [low - room, high + room];
 }
 
-function shape(kind, x, y, size, attributes) {
+export function shape(kind, x, y, size, attributes) {
   const paths = {
     square: `M${x - size} ${y - size}h${2 * size}v${2 * size}h${-2 * size}z`,
     diamond: `M${x} ${y - 1.3 * size}l${1.3 * size} ${1.3 * size}l${-1.3 * size} ${1.3 * size}l${-1.3 * size} ${-1.3 * size}z`,
@@ -41,8 +41,9 @@ function shape(kind, x, y, size, attributes) {
   return kind === "circle" ? svg("circle", { cx: x, cy: y, r: size, ...attributes }) : svg("path", { d: paths[kind], ...attributes });
 }
 
-export function buildKey(names) {
-  return el("ul", { class: "key" }, names.map((name, place) => el("li", null,
+// start: the look of the first series.
+export function buildKey(names, start = 0) {
+  return el("ul", { class: "series-key" }, names.map((name, number) => [name, number + start]).map(([name, place]) => el("li", null,
     svg("svg", { viewBox: "0 0 24 12", width: 24, height: 12, "aria-hidden": "true" },
       svg("line", { x1: 0, x2: 24, y1: 6, y2: 6, class: `line series-${place % 6}` }), shape(MARK[place % 6], 12, 6, 3.5, { class: `dot series-${place % 6}` })), name)));
 }

@@ -105,6 +105,14 @@ export function download(text, name) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
+export function writeCsv(columns, rows) {
+  const cell = (value) => {
+    const text = value === null || value === undefined ? "" : String(value);
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [columns, ...rows].map((row) => `${row.map(cell).join(",")}\n`).join("");
+}
+
 // How many steps of colour a surprisal in nats gets: none for a certain token, all from 16 nats on.
 export const tint = (nats) => `tint-${Math.min(8, Math.max(0, Math.ceil(nats / 2)))}`;
 

@@ -5,12 +5,13 @@ import { showContexts, showRatings, showRegions } from "./curves.js";
 import { showItem } from "./item.js";
 import { showItems } from "./items.js";
 import { showLive } from "./live.js";
+import { showWords } from "./words.js";
 import { makeOfflineSource } from "./offline.js";
 import { makeServerSource } from "./server.js";
 import { go, link, readState } from "./state.js";
 
-const SHOW = { items: showItems, item: showItem, compare: showCompare, suites: showSuites, regions: showRegions, contexts: showContexts, ratings: showRatings, live: showLive };
-const NAMES = { items: "Items", compare: "Compare", suites: "Suites", regions: "Regions", contexts: "Contexts", ratings: "Ratings", live: "Live" };
+const SHOW = { items: showItems, item: showItem, compare: showCompare, suites: showSuites, regions: showRegions, contexts: showContexts, ratings: showRatings, words: showWords, live: showLive };
+const NAMES = { items: "Items", compare: "Compare", suites: "Suites", regions: "Regions", contexts: "Contexts", ratings: "Ratings", words: "Words", live: "Live" };
 const KEPT = ["data", "a", "b", "measure", "unit", "level"];
 
 const data = document.getElementById("felicity-data");
@@ -22,15 +23,18 @@ let turn = 0;
 let last = null;
 
 function readPage() {
-  const { view, params } = readState();
+  const { view: asked, params } = readState();
   const collection = about.collections.find((each) => each.name === params.get("data")) || about.collections[0];
+  // Texts that were read have words and no items.
+  const texts = collection.views.includes("words");
+  const view = asked === "live" || (asked && texts === (asked === "words")) ? asked : collection.views[0];
   const models = collection.models.map((model) => model.name);
   const place = (name, fallback) => Math.max(0, models.includes(params.get(name)) ? models.indexOf(params.get(name)) : fallback);
   return {
-    source, view, params, about: collection, models, live: about.live,
+    source, view, texts, params, about: collection, models, live: about.live,
     a: place("a", 0), b: place("b", Math.min(1, models.length - 1)),
     measure: params.get("measure") || collection.measures[0],
-    unit: ["nats", "bits"].includes(params.get("unit")) ? params.get("unit") : collection.units[collection.measures[0]] || "nats",
+    unit: ["nats", "bits"].includes(params.get("unit")) ? params.get("unit") : texts ? "bits" : collection.units[collection.measures[0]] || "nats",
     level: params.get("level") === "word" ? "word" : "token",
     unitOf: (measure) => collection.units[measure] || (measure === "surprisal_bits" ? "bits" : measure === "lp" ? "nats" : ""),
   };
@@ -46,13 +50,13 @@ function only(names) {
 function buildBar(page) {
   const views = [...page.about.views, ...(source.offline ? [] : ["live"])];
   const filters = [...KEPT, ...page.about.facets, "q", "low", "high", "low_b", "high_b", "pick", "sort", "desc"];
-  const links = views.map((view) => el("a", { href: link(view, {}, only(["items", "compare"].includes(view) ? filters : KEPT)), id: `view-${view}`,
+  const links = views.map((view) => el("a", { href: link(view, {}, only(["items", "compare"].includes(view) ? filters : view === "words" ? [...KEPT, "text", "model", "way", "show"] : KEPT)), id: `view-${view}`,
     "aria-current": view === page.view || (view === "items" && page.view === "item") ? "page" : null }, NAMES[view]));
   const change = (name) => (value) => go(page.view === "item" && name === "data" ? "items" : page.view, name === "data" ? Object.fromEntries([...page.params.keys()].map((key) => [key, null]).concat([["data", value]])) : { [name]: value, page: null });
   const names = page.models.map((model) => [model, model]);
   bar.replaceChildren(el("nav", { "aria-label": "Views" }, links), el("div", { class: "settings" },
     about.collections.length > 1 ? choose("data", "Data", about.collections.map((each) => [each.name, each.name]), page.about.name, change("data")) : null,
-    page.models.length > 1 ? [choose("a", "A", names, page.models[page.a], change("a")), choose("b", "B", names, page.models[page.b], change("b"))] : null,
+    page.models.length > 1 && !page.texts ? [choose("a", "A", names, page.models[page.a], change("a")), choose("b", "B", names, page.models[page.b], change("b"))] : null,
     page.about.measures.length > 1 ? choose("measure", "Measure", page.about.measures.map((name) => [name, named(name)]), page.measure, change("measure")) : null,
     ["item", "live"].includes(page.view) ? null : toggle("unit", "Unit", [["nats", "nats"], ["bits", "bits"]], page.unit, (value) => go(page.view, { unit: value }, { replace: true })),
     el("button", { type: "button", id: "copy-address", class: "small", onclick: (event) => copyText(location.href, event.currentTarget) }, "Copy address"),

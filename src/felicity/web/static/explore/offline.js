@@ -1,4 +1,6 @@
 // Answers from the data that the page brings along: the same as the server's, computed here.
+import { writeCsv } from "./dom.js";
+
 const PAGE_SIZE = 50;
 const FACTORS = ["kind", "length", "perturbation", "source", "draw"];
 
@@ -97,14 +99,6 @@ function countFacet(collection, params, facet) {
   return listed;
 }
 
-function writeCsv(columns, rows) {
-  const cell = (value) => {
-    const text = value === null || value === undefined ? "" : String(value);
-    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  return [columns, ...rows].map((row) => `${row.map(cell).join(",")}\n`).join("");
-}
-
 function writeSelection(collection, rows) {
   const conditions = [...new Set(rows.flatMap((row) => row.condition))];
   const factors = FACTORS.filter((name) => rows.length && name in rows[0]);
@@ -139,7 +133,7 @@ function writeStimuli(collection, rows) {
 export function makeOfflineSource(data) {
   const collections = new Map(data.collections.map((collection) => [collection.about.name, collection]));
   for (const collection of collections.values()) {
-    for (const row of collection.items) row.search = `${row.item} ${row.text.join(" ")}`.toLowerCase();
+    for (const row of collection.items || []) row.search = `${row.item} ${row.text.join(" ")}`.toLowerCase();
   }
   const find = (params) => collections.get(params.get("data")) || [...collections.values()][0];
 
@@ -200,6 +194,13 @@ export function makeOfflineSource(data) {
     ratings: pick((params) => {
       const { measure, a } = choices(find(params), params);
       return find(params).ratings[`${measure} ${a}`];
+    }),
+    words: pick((params) => {
+      const { about, passages } = find(params);
+      const text = params.get("text");
+      const place = text ? about.passages.findIndex((each) => each.texts.includes(text)) : 0;
+      if (place < 0) throw new Error(`There is no text '${text}'; choose one from the list.`);
+      return passages[place];
     }),
     selection: pick((params) => writeSelection(find(params), orderRows(take(find(params), params), find(params), params))),
     stimuli: pick((params) => writeStimuli(find(params), orderRows(take(find(params), params), find(params), params))),

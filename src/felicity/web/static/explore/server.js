@@ -27,6 +27,7 @@ export function makeServerSource() {
     regions: (params) => ask("regions", params),
     contexts: (params) => ask("contexts", params),
     ratings: (params) => ask("ratings", params),
+    words: (params) => ask("words", params),
     selection: (params) => ask("selection.csv", params),
     stimuli: (params) => ask("stimuli.csv", params),
     live: (body) => ask("live", null, body),

@@ -1,9 +1,9 @@
 // Every state of the page is an address: the view and its parameters stand behind the # sign.
-export const VIEWS = ["items", "item", "compare", "suites", "regions", "contexts", "ratings", "live"];
+export const VIEWS = ["items", "item", "compare", "suites", "regions", "contexts", "ratings", "words", "live"];
 
 export function readState(hash = location.hash) {
   const [path, query] = hash.replace(/^#\/?/, "").split("?");
-  const view = VIEWS.includes(path) ? path : "items";
+  const view = VIEWS.includes(path) ? path : "";
   return { view, params: new URLSearchParams(query || "") };
 }
 
@@ -26,6 +26,12 @@ export function go(view, changes = {}, { replace = false } = {}) {
     history.replaceState(null, "", address);
     dispatchEvent(new HashChangeEvent("hashchange"));
   } else location.hash = address;
+}
+
+// The address alone, for what the page shows already.
+export function keep(view, changes) {
+  history.replaceState(null, "", link(view, changes));
+  document.querySelector("main").dataset.shown = location.hash;
 }
 
 export function later(action, wait) {
