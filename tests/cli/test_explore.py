@@ -1,14 +1,15 @@
 """felicity explore on the command line: the offline file, the report's link, what is refused."""
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from felicity.explore import open_collections
+from felicity.explore import contents, open_collections
 from felicity.run import evaluate, open_model, write_record
-from tests.conftest import Answer
+from tests.conftest import Answer, make_tiny_model
 
 
 @pytest.fixture
@@ -23,13 +24,53 @@ def run(tiny_model: Path, tmp_path: Path) -> Path:
 def test_the_offline_file_is_written_and_the_report_links_to_it(
     cli: Callable[..., Answer], run: Path
 ) -> None:
-    assert "explore.html" not in (run / "report.html").read_text(encoding="utf-8")
+    # Until then there is a note that says how to open it.
+    assert "felicity explore . --static explore.html" in (run / "explore.html").read_text(encoding="utf-8")
+    assert 'href="explore.html#/items"' in (run / "report.html").read_text(encoding="utf-8")
     answer = cli("explore", run, "--static", run / "explore.html")
     assert answer.code == 0, answer.err
     assert "The cat are here." in (run / "explore.html").read_text(encoding="utf-8")
-    assert 'href="explore.html"' in (run / "report.html").read_text(encoding="utf-8")
+    (run / "explore.html").unlink()
     assert cli("report", run).code == 0
-    assert 'href="explore.html"' in (run / "report.html").read_text(encoding="utf-8")
+    assert "The cat are here." in (run / "explore.html").read_text(encoding="utf-8")
+
+
+def test_a_page_of_few_items_is_written_with_the_report_and_a_larger_one_is_not(
+    cli: Callable[..., Answer], tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pairs.csv").write_text("good,bad\nThe cat is here.,The cat are here.\n", encoding="utf-8")
+    given = ("run", tmp_path / "pairs.csv", "-m", tiny_model, "-q")
+    pages = {}
+    for name, more in (("few", ()), ("none", ("--no-explorer",)), ("bare", ("--no-report",))):
+        assert cli(*given, "-o", tmp_path / name, *more).code == 0
+        page = tmp_path / name / "explore.html"
+        pages[name] = page.read_text(encoding="utf-8") if page.exists() else None
+    assert "The cat are here." in pages["few"]
+    assert "felicity explore . --static explore.html" in pages["none"]
+    assert pages["bare"] is None
+    # A page that was asked for stays while the results are the same, and goes with newer ones.
+    monkeypatch.setattr(contents, "SMALL", 0)
+    run = tmp_path / "few"
+    assert cli("report", run).code == 0
+    assert "The cat are here." in (run / "explore.html").read_text(encoding="utf-8")
+    os.utime(run / "explore.html", (0, 0))
+    assert cli("report", run).code == 0
+    assert "felicity explore . --static explore.html" in (run / "explore.html").read_text(encoding="utf-8")
+
+
+def test_reports_of_several_models_lead_to_one_page_and_each_to_its_own_run(
+    cli: Callable[..., Answer], tiny_model: Path, tmp_path: Path
+) -> None:
+    other = make_tiny_model(tmp_path / "other", seed=2)
+    (tmp_path / "pairs.csv").write_text("good,bad\nThe cat is here.,The cat are here.\n", encoding="utf-8")
+    both = tmp_path / "both"
+    answer = cli("run", tmp_path / "pairs.csv", "-m", tiny_model, "-m", other, "-q", "-o", both)
+    assert answer.code == 0, answer.err
+    assert (both / "explore.html").exists()
+    assert not (both / "other" / "explore.html").exists()
+    assert "../explore.html#/items?run=other" in (both / "other" / "report.html").read_text(encoding="utf-8")
+    data = (both / "explore.html").read_text(encoding="utf-8")
+    assert '"run":"other"' in data
 
 
 @pytest.mark.parametrize(

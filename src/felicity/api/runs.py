@@ -15,7 +15,7 @@ from felicity.api.scoring import take_model
 from felicity.core.errors import BadInput, UnknownName
 from felicity.core.progress import Progress
 from felicity.data import Columns
-from felicity.report import read_command, render_result
+from felicity.report import EXPLORER, leave_note, read_command, render_result
 from felicity.run import (
     MeasureSettings,
     Model,
@@ -30,7 +30,7 @@ from felicity.run import (
     read_run,
     report_run,
 )
-from felicity.studies import EXPLORER, Study, name_data, read_study, report_study
+from felicity.studies import Study, name_data, read_study, report_study
 
 GivenModel = str | Path | Model
 
@@ -91,6 +91,8 @@ class Runs:
             if (target.parent / name_folder(name) / "report.html").exists()
         }
         manifest = next(iter(self)).manifest
+        if page is None:
+            leave_note(target.parent)
         return write_comparisons(
             found,
             target,
@@ -197,7 +199,9 @@ def run(
                 on_audit=hooks.on_audit,
                 overwrite=overwrite,
             )
-        page = report_run(found, folder) if report and folder else None
+        # Several models share one page of the explorer, above their runs.
+        shared = Path(out) / EXPLORER if out is not None and len(given) > 1 else None
+        page = report_run(found, folder, explorer=shared) if report and folder else None
         done[lm.info.name] = found
         if hooks.on_run:
             hooks.on_run(found, page, lm)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from felicity.cli.explorer_page import write_explorer
 from felicity.cli.options import Json
 from felicity.cli.terminal import describe_units, err, out, print_accuracy, print_json
 from felicity.core.wording import format_interval, percent
@@ -54,6 +55,8 @@ def replay(
     folder = output or default_folder(source, "replay")
     done = write_replay(replayed, source, folder)
     page = report_run(done, folder) if report else None
+    if report:
+        write_explorer(folder)
     if json:
         told = {"folder": str(folder), "report": str(page) if page else None, "form": replayed.form}
         notes = [{"note": note, "count": count, "of": of} for note, count, of in replayed.notes]

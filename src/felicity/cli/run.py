@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from felicity.cli.explorer_page import Explorer, write_explorer
 from felicity.cli.model_options import (
     DataOptions,
     LongRunOptions,
@@ -71,6 +72,7 @@ def run(
         bool, typer.Option("--overwrite", help="Replace a run of other stimuli in the folder.")
     ] = False,
     report: Annotated[bool, typer.Option(help="Write report.html and its figures.")] = True,
+    explorer: Explorer = True,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -126,6 +128,7 @@ def run(
             model=list(model),
             output=output,
             report=report,
+            explorer=explorer,
             json=json,
             quiet=quiet,
         )
@@ -146,7 +149,7 @@ def run(
         _print_summary(done)
         out.print(f"\nRun folder: {done.folder}" + (f"\nReport: {page}" if page else ""), soft_wrap=True)
 
-    run_models(
+    runs = run_models(
         dataset,
         model,
         measures=measure,
@@ -171,6 +174,9 @@ def run(
             on_run=show,
         ),
     )
+    kept = together or next(iter(runs)).folder
+    if report and explorer and kept:
+        write_explorer(Path(kept))
     page = str(together / "report.html") if together and report else None
     if json:
         print_json({"runs": summaries, "report": page} if several else summaries[0])

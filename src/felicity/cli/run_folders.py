@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from felicity.cli.explorer_page import Explorer, write_explorer
 from felicity.cli.options import Json, RunPath
 from felicity.cli.terminal import out, print_json
 from felicity.core.errors import BadInput, UnknownName
@@ -31,6 +32,7 @@ def report(
             help="Of a study: another value of a setting that affects only its analysis; repeatable.",
         ),
     ] = None,
+    explorer: Explorer = True,
     json: Json = False,
     force: Force = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
@@ -50,6 +52,8 @@ def report(
 
     settings = _read_changes(changes or [])
     page = write_page(folder, check=not force, **settings, **({"ratings": ratings} if ratings else {}))
+    if explorer:
+        write_explorer(folder)
     if json:
         print_json({"report": str(page)})
     else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from felicity.cli.explorer_page import Explorer, write_explorer
 from felicity.cli.model_options import LongRunOptions, PolicyOptions, expand_group, take_group
 from felicity.cli.options import Json, Quiet, refuse_unused
 from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
@@ -41,6 +42,7 @@ def build_command(definition: "StudyDefinition") -> Callable[..., None]:
         *(expand_group(LongRunOptions)),
         *([_keyword("forecast", Forecast, False)] if definition.forecasts else []),
         _keyword("report", Report, True),
+        _keyword("explorer", Explorer, True),
         _keyword("json", Json, False),
         _keyword("quiet", Quiet, False),
     ]
@@ -120,6 +122,7 @@ def run_study(
     model: list[str] | None,
     output: Path | None,
     report: bool,
+    explorer: bool,
     json: bool,
     quiet: bool,
     forecast: bool = False,
@@ -153,6 +156,8 @@ def run_study(
             notify=None if silent else _tell,
             tokenizer=opening.tokenizer,
         )
+    if report and explorer:
+        write_explorer(folder)
     print_study(study, json=json, quiet=quiet)
 
 

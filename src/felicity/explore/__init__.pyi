@@ -4,6 +4,7 @@ from .comparison import compare_margins as compare_margins
 from .comparison import tabulate_suites as tabulate_suites
 from .contents import describe_collection as describe_collection
 from .contents import gather_everything as gather_everything
+from .contents import is_small as is_small
 from .contents import plain as plain
 from .curves import average_regions as average_regions
 from .curves import read_contexts as read_contexts

@@ -1,8 +1,11 @@
 """What a page shows about a collection, and everything that a page without a server needs."""
 
 import math
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
+
+import polars as pl
 
 from felicity.core.errors import NotPossible
 from felicity.core.policy import describe_policies
@@ -23,9 +26,11 @@ from felicity.explore.selection import (
     list_stimuli,
     parse_selection,
 )
-from felicity.explore.texts import TextCollection, describe_texts, gather_passages
+from felicity.explore.texts import TextCollection, count_numbers, describe_texts, gather_passages
 
 MOST_OFFLINE = 20_000
+# What a report brings along unasked: about ten megabytes.
+SMALL, SMALL_NUMBERS = 3_000, 300_000
 
 
 def describe_collection(collection: Collection | TextCollection) -> dict[str, Any]:
@@ -62,6 +67,14 @@ def describe_collection(collection: Collection | TextCollection) -> dict[str, An
         "views": list_views(collection),
         "suites": list_region_suites(collection),
     }
+
+
+def is_small(collections: Sequence[Collection | TextCollection]) -> bool:
+    """Whether a page without a server that holds everything is small enough to be written unasked."""
+    judged = [one for one in collections if isinstance(one, Collection)]
+    rows = sum(len(one.sources) * one.scan().select(pl.len()).collect().item() for one in judged)
+    numbers = sum(count_numbers(one) for one in collections if isinstance(one, TextCollection))
+    return bool(rows <= SMALL and numbers <= SMALL_NUMBERS)
 
 
 def gather_everything(collection: Collection | TextCollection) -> dict[str, Any]:

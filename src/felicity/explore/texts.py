@@ -177,13 +177,18 @@ def _read_residuals(texts: TextCollection, own: pl.DataFrame) -> dict[str, Any]:
     return {"reasons": list(reasons), "left_out": left_out, "residual": residual}
 
 
+def count_numbers(texts: TextCollection) -> int:
+    """How many times, surprisals and residuals there are."""
+    columns = len(texts.measures) + sum(len(ways) for ways in texts.ways.values())
+    return texts.words.height * columns + texts.residuals.height
+
+
 def gather_passages(texts: TextCollection) -> dict[str, Any]:
     """Everything for a page without a server.
 
     Raises NotPossible if there are too many words for one file.
     """
-    columns = len(texts.measures) + sum(len(ways) for ways in texts.ways.values())
-    numbers = texts.words.height * columns + texts.residuals.height
+    numbers = count_numbers(texts)
     if numbers > MOST_NUMBERS:
         raise NotPossible(
             f"{texts.dataset} has {numbers:,} times, surprisals and residuals; a page without a server holds "

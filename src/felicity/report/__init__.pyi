@@ -1,3 +1,9 @@
+from .explorer_links import EXPLORER as EXPLORER
+from .explorer_links import Linked as Linked
+from .explorer_links import is_note as is_note
+from .explorer_links import leave_note as leave_note
+from .explorer_links import link_items as link_items
+from .explorer_links import unlink_spec as unlink_spec
 from .notebook import draw_accuracy as draw_accuracy
 from .notebook import render_result as render_result
 from .page import export_figures as export_figures
@@ -7,9 +13,7 @@ from .page import render_template as render_template
 from .page import write_report as write_report
 from .run_tables import ReportInput as ReportInput
 from .sections import Figure as Figure
-from .sections import Linked as Linked
 from .sections import Section as Section
-from .sections import link_items as link_items
 from .study_page import Page as Page
 from .study_page import Provenance as Provenance
 from .study_page import render_snippet as render_snippet

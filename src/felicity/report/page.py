@@ -14,8 +14,9 @@ from felicity.core.policy import describe_policies
 from felicity.report import wording
 from felicity.report.charts import DARK, LIGHT, convert_svg, css_variables, draw_inline, draw_svg
 from felicity.report.examples import choose_window, pick_uncertain, pick_wrong, read_cases
+from felicity.report.explorer_links import link_items
 from felicity.report.run_tables import ReportInput
-from felicity.report.sections import Figure, Section, build_extras, build_figures, link_items
+from felicity.report.sections import Figure, Section, build_extras, build_figures
 
 HANDLED = ("command", "model", "dataset", "versions", "score")
 MOST_SUITES = 300

@@ -1,9 +1,8 @@
 """The figures of a run's report, and its optional sections: predictions, regions, ratings."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from urllib.parse import urlencode
 
 import polars as pl
 
@@ -23,6 +22,7 @@ from felicity.report.charts import (
     chart_margins,
     chart_scatter,
 )
+from felicity.report.explorer_links import link_items
 from felicity.report.run_tables import ReportInput
 from felicity.report.wording import count, counted, decimal, format_interval, percent, spaced, unit
 
@@ -143,27 +143,6 @@ def _rows(report: ReportInput, level: str, measure: str) -> list[Row]:
         )
         for row in whole.iter_rows(named=True)
     ]
-
-
-def link_items(explorer: str, view: str = "items", **filters: str | Sequence[str]) -> str:
-    """The address of the explorer with the items that have these properties; empty if there is no explorer.
-
-    >>> link_items("explore.html", suite="wh island", verdict="wrong")
-    'explore.html#/items?suite=wh+island&verdict=wrong'
-    """
-    return f"{explorer}#/{view}?{urlencode(filters, doseq=True)}" if explorer else ""
-
-
-class Linked(str):
-    """A cell of a table that leads somewhere; elsewhere it is the text that it shows."""
-
-    href: str
-
-    def __new__(cls, text: str, href: str) -> "Linked":
-        """The text, with its address; without one it is a plain cell."""
-        made = super().__new__(cls, text)
-        made.href = href
-        return made
 
 
 def _suites_of(report: ReportInput, measure: str) -> dict[str, tuple[float, ...]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from felicity.core.files import replacing
 from felicity.core.schemas import SIMULATED_MARK, SIMULATED_NOTE
+from felicity.report.explorer_links import remove_links
 from felicity.report.page import FILES, export_figures, render_template
 from felicity.report.sections import Figure, Section, mark_figure
 
@@ -98,7 +99,7 @@ def _mark_simulated(page: Page) -> Page:
 
 
 def render_snippet(page: Page) -> str:
-    """The answer, its table and its figure as HTML for a notebook."""
+    """The answer, its table and its figure as HTML for a notebook, which is far from the explorer's page."""
     figures = {page.hero.name: page.hero} if page.hero else {}
     warning = SIMULATED_NOTE if page.simulated else ""
-    return render_template("snippet.html.j2", {"page": page, "warning": warning}, figures)
+    return remove_links(render_template("snippet.html.j2", {"page": page, "warning": warning}, figures))

@@ -384,9 +384,10 @@ def find_headline(manifest: Mapping[str, Any], tables: Collection[str]) -> Headl
 def report_run(run: Run, path: str | Path, *, explorer: Path | None = None) -> Path:
     """Write report.html and its figures into the run's folder.
 
-    explorer: a page of `felicity explore --static` to link to; by default explore.html in the folder, if any.
+    explorer: a page of `felicity explore --static` to link to; by default explore.html in the folder, or in
+    the one above, which several runs share. If there is none, a note is written that says how to open it.
     """
-    from felicity.report import ReportInput, write_report
+    from felicity.report import ReportInput, leave_note, write_report
 
     needed = ("items", "contexts", "requests", "tokens", "scores", "judgements", "estimates", "audit")
     regions = run.tables.get("regions")
@@ -400,10 +401,21 @@ def report_run(run: Run, path: str | Path, *, explorer: Path | None = None) -> P
         explorer=_find_explorer(Path(path), explorer),
         **{name: run[name] for name in needed},
     )
-    return write_report(report, Path(path))
+    page = write_report(report, Path(path))
+    if explorer is None:
+        leave_note(_choose_explorer(Path(path)).parent)
+    return page
+
+
+def _choose_explorer(folder: Path) -> Path:
+    """The explorer's page that a report links to."""
+    own, shared = folder / "explore.html", folder.parent / "explore.html"
+    return shared if shared.exists() and not own.exists() else own
 
 
 def _find_explorer(folder: Path, given: Path | None) -> str:
-    """The address of the explorer's page as seen from the report; empty if there is none."""
-    page = given or folder / "explore.html"
-    return quote(os.path.relpath(page, folder).replace(os.sep, "/")) if page.exists() else ""
+    """The address of the explorer's page as seen from the report, with the run as seen from the page."""
+    page = given or _choose_explorer(folder)
+    address = quote(os.path.relpath(page, folder).replace(os.sep, "/"))
+    run = quote(os.path.relpath(folder, page.parent).replace(os.sep, "/"))
+    return address if run == "." else f"{address}#run={run}"

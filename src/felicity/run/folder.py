@@ -174,7 +174,7 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove the tables, manifest and pages of the run that is here; other files stay."""
-        for pattern in ("*.parquet", "*.csv", "manifest.json", "report.html"):
+        for pattern in ("*.parquet", "*.csv", "manifest.json", "report.html", "explore.html"):
             for path in self.path.glob(pattern):
                 path.unlink(missing_ok=True)
 

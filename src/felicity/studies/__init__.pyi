@@ -12,7 +12,6 @@ from .driver import carry_out_study as carry_out_study
 from .driver import forecast_study as forecast_study
 from .driver import report_study as report_study
 from .driver import study_function as study_function
-from .study import EXPLORER as EXPLORER
 from .study import Study as Study
 from .study import read_study as read_study
 from .study_registry import STUDIES as STUDIES

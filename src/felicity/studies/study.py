@@ -10,12 +10,19 @@ import polars as pl
 
 from felicity.core.errors import UnknownName
 from felicity.core.settings import check_settings, list_changed
-from felicity.report import Figure, Page, Provenance, link_items, render_snippet, write_page
+from felicity.report import (
+    EXPLORER,
+    Figure,
+    Page,
+    Provenance,
+    leave_note,
+    link_items,
+    render_snippet,
+    unlink_spec,
+    write_page,
+)
 from felicity.run import Run, StudyFolder, read_policies, read_run
 from felicity.studies.study_registry import STUDIES
-
-# The page of `felicity explore STUDY --static STUDY/explore.html`, which the report links to.
-EXPLORER = "explore.html"
 
 
 @dataclass(frozen=True)
@@ -75,17 +82,24 @@ class Study:
             raise UnknownName("run", name, self.runs)
         return read_run(self.runs[name])
 
-    def link(self, model: str, part: str = "", **filters: str | Sequence[str]) -> str:
+    def link(self, model: str, part: str = "", *, view: str = "items", **filters: str | Sequence[str]) -> str:
         """The address of the explorer with the items of a model's run that have these properties.
 
-        Empty if the folder has no explore.html, or no such run. part: which of several runs.
+        Empty if there is no such run. part: which of several runs. view: another view than that of items.
         """
+        run = self._name_run(model, part)
+        return link_items(EXPLORER, view, run=run, **filters) if run else ""
+
+    def link_pair(self, first: str, second: str, part: str = "", **filters: str | Sequence[str]) -> str:
+        """The address of the explorer's comparison of two models; empty if a run is missing."""
+        runs = [self._name_run(model, part) for model in (first, second)]
+        named = {"run": runs[0], "run_b": runs[1]}
+        return link_items(EXPLORER, "compare", **named, **filters) if all(runs) else ""
+
+    def _name_run(self, model: str, part: str) -> str:
+        """A run as seen from the folder of the study; empty if it was not made."""
         run = self.place.run(model, part)
-        if not (self.folder / EXPLORER).exists() or not (run.path / "manifest.json").exists():
-            return ""
-        manifest = run.read_manifest()
-        about = {"data": Path(str(manifest["dataset"]["name"])).name, "a": str(manifest["model"]["name"])}
-        return link_items(EXPLORER, "items", **about, **filters)
+        return run.path.relative_to(self.folder).as_posix() if run.has_manifest() else ""
 
     @property
     def policies(self) -> str:
@@ -109,7 +123,10 @@ class Study:
         return "\n".join([self.page.question, self.page.answer, *self.page.findings])
 
     def report(self) -> Path:
-        """Write report.html and its figures into the study's folder; returns the page's path."""
+        """Write report.html and its figures into the study's folder; returns the page's path.
+
+        Figures and cells lead to explore.html; if that is not there, a note is, which says how to write it.
+        """
         about = Provenance(
             command=self.record["command"],
             created=self.record["created"],
@@ -119,6 +136,7 @@ class Study:
             models=tuple(self.models),
             notes=tuple(self.notes),
         )
+        leave_note(self.folder)
         return write_page(self.page, about, self.folder / "report.html", eyebrow=f"felicity {self.kind}")
 
     @property
@@ -134,7 +152,7 @@ class Study:
         chosen = name or next(iter(figures), "")
         if chosen not in figures:
             raise UnknownName("figure", chosen, figures)
-        return altair.Chart.from_dict(figures[chosen].slide())
+        return altair.Chart.from_dict(unlink_spec(figures[chosen].slide()))
 
     def as_json(self) -> dict[str, Any]:
         """Everything that `--json` prints."""

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import os
 import re
 from collections.abc import Sequence
 from importlib.resources import files
@@ -41,15 +42,24 @@ def write_offline_page(collections: Sequence[Collection | TextCollection], path:
 
     Raises NotPossible if there is too much for one file, FelicityError if it cannot be written.
     """
-    text = render_offline_page(collections)
+    text = render_offline_page(collections, path.parent)
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
     return len(text.encode())
 
 
-def render_offline_page(collections: Sequence[Collection | TextCollection]) -> str:
-    """The page as text; equal runs give equal bytes."""
-    everything = {"collections": [_round(plain(gather_everything(one))) for one in collections]}
+def render_offline_page(collections: Sequence[Collection | TextCollection], folder: Path) -> str:
+    """The page as text; equal runs give equal bytes.
+
+    folder: where the page will be; links to it name runs as seen from there.
+    """
+    gathered = [plain(gather_everything(one)) for one in collections]
+    for one, found in zip(collections, gathered, strict=True):
+        for source, model in zip(
+            one.sources if isinstance(one, Collection) else (), found["about"]["models"], strict=False
+        ):
+            model["run"] = os.path.relpath(source.run.path, folder).replace(os.sep, "/")
+    everything = {"collections": [_round(found) for found in gathered]}
     data = json.dumps(everything, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # A sentence that ends a script element must not end this one.
     data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -24,10 +24,11 @@ let last = null;
 
 function readPage() {
   const { view: asked, params } = readState();
-  const collection = about.collections.find((each) => each.name === params.get("data")) || about.collections[0];
+  const collection = about.collections.find((each) => each.name === params.get("data")) || about.collections.find((each) => each.views.includes(asked)) || about.collections[0];
   // Texts that were read have words and no items.
   const texts = collection.views.includes("words");
   const view = asked === "live" || (asked && texts === (asked === "words")) ? asked : collection.views[0];
+  if (about.collections.length > 1) params.set("data", collection.name);
   const models = collection.models.map((model) => model.name);
   const place = (name, fallback) => Math.max(0, models.includes(params.get(name)) ? models.indexOf(params.get(name)) : fallback);
   return {
@@ -38,6 +39,20 @@ function readPage() {
     level: params.get("level") === "word" ? "word" : "token",
     unitOf: (measure) => collection.units[measure] || (measure === "surprisal_bits" ? "bits" : measure === "lp" ? "nats" : ""),
   };
+}
+
+// A link of a report names runs by their folders, as seen from the page; here they become data and models.
+function resolveRuns() {
+  const { view, params } = readState();
+  if (!params.has("run")) return;
+  const names = {};
+  for (const [name, run] of [["a", params.get("run")], ["b", params.get("run_b")]]) {
+    const home = run && about.collections.find((each) => each.models.some((model) => model.run === run));
+    if (!home) continue;
+    if (about.collections.length > 1) names.data = home.name;
+    if (home.models.length > 1) names[name] = home.models.find((model) => model.run === run).name;
+  }
+  history.replaceState(null, "", link(view, { run: null, run_b: null, ...names }));
 }
 
 function only(names) {
@@ -71,6 +86,7 @@ async function render() {
   let page = null;
   try {
     about = about || await source.about();
+    resolveRuns();
     page = readPage();
     parts = await SHOW[page.view](page);
   } catch (error) { parts = [el("h1", { tabindex: "-1" }, "That cannot be shown"), notice(error.message, "error")]; }
