@@ -12,7 +12,7 @@ from felicity.report import ReportInput
 from felicity.report.charts import Dot, chart_scatter
 from felicity.report.charts.canvas import DARK, LIGHT, NARROW, WIDE, css_variables, draw_inline, draw_svg
 from felicity.report.charts.margins import bin_margins, chart_margins
-from felicity.report.sections import build_figures
+from felicity.report.run_estimates import build_figures
 
 
 def judged(*rows: tuple[float, float]) -> pl.DataFrame:

@@ -69,12 +69,20 @@ def test_the_page_is_well_formed_and_says_whose_accuracy_it_shows(starter_page: 
     assert len(ids) == len(set(ids))
 
 
-def test_every_link_in_the_page_leads_to_a_place_in_it(starter_page: str) -> None:
+def test_every_link_leads_to_a_place_in_the_page_or_to_a_figure_beside_it(
+    starter_run: ReportInput, starter_page: str, tmp_path: Path
+) -> None:
+    write_report(starter_run, tmp_path)
     reader = read(starter_page)
     ids = {value for _, name, value in reader.attributes if name == "id"}
     links = [value for _, name, value in reader.attributes if name in ("href", "src", "xlink:href")]
     assert links
-    assert all(link.startswith("#") and link[1:] in ids for link in links)
+    places = [link[1:] for link in links if link.startswith("#")]
+    files = [link for link in links if not link.startswith("#")]
+    assert places
+    assert set(places) <= ids
+    assert files
+    assert all((tmp_path / link).is_file() for link in files)
 
 
 def test_the_page_asks_the_network_for_nothing(starter_page: str) -> None:

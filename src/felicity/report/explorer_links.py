@@ -9,7 +9,7 @@ that says how to open it, so that no link of a report leads nowhere.
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlencode
 
 from felicity.core.files import replacing
@@ -25,7 +25,7 @@ class Linked(str):
 
     href: str
 
-    def __new__(cls, text: str, href: str) -> "Linked":
+    def __new__(cls, text: str, href: str) -> Self:
         """The text, with its address; without one it is a plain cell."""
         made = super().__new__(cls, text)
         made.href = href

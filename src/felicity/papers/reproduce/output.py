@@ -14,7 +14,8 @@ from felicity.papers.reproduce.checking import Checked, Verdict, find_function
 from felicity.papers.reproduce.claims import CHANGED, FAILS, HOLDS, NOT_RUN, SLIP, PaperTable, shorten_title
 from felicity.papers.reproduce.computations import show_source
 from felicity.papers.reproduce.inputs import SAME
-from felicity.report import render_template
+from felicity.report import MISSING, Page, Provenance, Section, write_page
+from felicity.run import command_line, installed
 
 STATUSES = (HOLDS, SLIP, FAILS, NOT_RUN, CHANGED)
 # Class names and signs on the page, so that a status does not depend on colour alone.
@@ -99,8 +100,13 @@ def write_check(checked: Checked, folder: Path) -> list[Path]:
         writer = csv.DictWriter(handle, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    with replacing(paths[2]) as part:
-        part.write_text(render_page(checked), encoding="utf-8")
+    page, more = build_page(checked)
+    about = Provenance(
+        command=command_line(),
+        version=installed("felicity"),
+        models=tuple(f"{name} = {spec}" for name, spec in checked.models.items()),
+    )
+    write_page(page, about, paths[2], eyebrow="felicity reproduce", template="reproduce.html.j2", more=more)
     return paths
 
 
@@ -116,28 +122,72 @@ def give_answer(checked: Checked) -> str:
     return f"{'; '.join(said)}."
 
 
-def render_page(checked: Checked) -> str:
-    """One HTML page: the paper's tables with printed and computed figures, and the code behind each."""
+def build_page(checked: Checked) -> tuple[Page, dict[str, Any]]:
+    """What the page shows, and what its template needs for the tables and the code behind each figure."""
     shown = [_cell(verdict) for verdict in checked.verdicts]
     by_place = {(c["table"], c["row"], c["column"]): c for c in shown if c["table"]}
+    tables = [table for table in (_lay_out(one, by_place) for one in checked.paper.tables) if table["grid"]]
+    in_text = [cell for cell in shown if not cell["table"]]
     counts = count_statuses(checked)
     met = [status for status in STATUSES if any(status in found for found in counts.values())]
-    content = {
-        "paper": checked.paper,
-        "answer": give_answer(checked),
-        "level": checked.level,
-        "as_expected": checked.as_expected,
-        "unexpected": [cell for cell in shown if not cell["as_expected"]],
+    page = Page(
+        title=checked.paper.title,
+        subject="",
+        question="Do the figures that the paper prints come out again?",
+        answer=give_answer(checked),
+        sure=_describe_doubts(checked),
+        sections=(_list_inputs(checked),),
+        legend=" ".join(filter(None, [checked.paper.citation, checked.paper.note])),
+    )
+    return page, {
         "statuses": [(status, *MARKS[status]) for status in met],
         "counts": [(group, [found.get(status, 0) for status in met]) for group, found in counts.items()],
-        "tables": [_lay_out(table, by_place) for table in checked.paper.tables],
-        "figures_in_text": [cell for cell in shown if not cell["table"]],
-        "models": [f"{name} = {spec}" for name, spec in checked.models.items()],
-        "inputs": [(one.name, one.state, one.found or one.expected) for one in checked.inputs.values()],
-        "changed": sum(one.state != SAME for one in checked.inputs.values()),
+        "tables": tables,
+        "figures_in_text": in_text,
         "code": _sources(checked),
+        "links": [
+            *((f"table-{place}", table["short"]) for place, table in enumerate(tables, start=1)),
+            *([("text", "Figures in the text")] if in_text else []),
+            ("code", "Code"),
+            ("inputs", "Inputs"),
+        ],
     }
-    return render_template("reproduce.html.j2", content, {})
+
+
+def _describe_doubts(checked: Checked) -> tuple[str, ...]:
+    """What the figures were computed from, and which of them did not come out as expected."""
+    found = "published data" if checked.level == "data" else "published data and with models"
+    unexpected = [verdict for verdict in checked.verdicts if not verdict.as_expected]
+    status = (
+        f"{counted(len(unexpected), 'claim')} without the expected status."
+        if unexpected
+        else "Every claim that could be checked has its expected status."
+    )
+    return (
+        f"Computed from {found}. A figure holds if the computed one differs from it by no more than half its "
+        "last digit, unless another tolerance is argued for.",
+        status,
+        *(
+            f"{one.claim.where}: printed {one.claim.printed.text}, computed {one.shown or MISSING}; "
+            f"{one.status}, expected: {one.expected}. {one.why}".strip()
+            for one in unexpected
+        ),
+    )
+
+
+def _list_inputs(checked: Checked) -> Section:
+    inputs = list(checked.inputs.values())
+    changed = sum(one.state != SAME for one in inputs)
+    state = f"{changed} missing or changed" if changed else "each has the sha256 of the claims file"
+    return Section(
+        name="inputs",
+        title="Inputs",
+        lede=f"{counted(len(inputs), 'file')}; {state}.",
+        columns=("File", "State", "sha256"),
+        rows=tuple((one.name, one.state, one.found or one.expected) for one in inputs),
+        names=3,
+        folded=not changed,
+    )
 
 
 def _cell(verdict: Verdict) -> dict[str, Any]:

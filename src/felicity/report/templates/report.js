@@ -2,10 +2,12 @@
   "use strict";
   document.documentElement.classList.add("scripted");
 
-  const value = (row, column) => {
-    const cell = row.cells[column];
-    const given = cell.dataset.sort;
-    return given === undefined ? cell.textContent.trim().toLowerCase() : Number(given);
+  /* What a column is sorted by: the first number of a cell in a column of numbers (none is below every number), else its text. */
+  const value = (row, column, numeric) => {
+    const text = row.cells[column].textContent.trim();
+    if (!numeric) return text.toLowerCase();
+    const number = text.replaceAll(",", "").replace("−", "-").match(/-?\d*\.?\d+/);
+    return number ? Number(number[0]) : -Infinity;
   };
   const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
   for (const table of document.querySelectorAll("table.sortable")) {
@@ -23,7 +25,7 @@
         head.setAttribute("aria-sort", next);
         const sign = next === "ascending" ? 1 : -1;
         const body = table.tBodies[0];
-        const rows = [...body.rows].sort((a, b) => sign * compare(value(a, column), value(b, column)));
+        const rows = [...body.rows].sort((a, b) => sign * compare(value(a, column, numeric), value(b, column, numeric)));
         body.append(...rows);
       });
     });
