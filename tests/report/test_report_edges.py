@@ -103,7 +103,7 @@ def test_an_estimate_that_is_not_a_number_is_a_dash_and_stays_out_of_figures(
         lost.otherwise(column).alias(column) for column in ("accuracy", "low", "high")
     )
     page = render_report(ReportInput(**(tables | {"estimates": blank})))
-    assert '<td class="num">–</td>' in page
+    assert '<td class="num short">–</td>' in page
     assert "nan" not in page.partition("</style>")[2].partition("<script>")[0].lower()
     assert "Accuracy by phenomenon: 2 rows" in page
 

@@ -253,7 +253,7 @@ def _section(title: str, one: Comparison, explorer: str) -> Section:
         name=name,
         title=title,
         lede=f"Every pair on the items they share; ties {TIES[one.ties]}.",
-        columns=tuple(key.capitalize() if key.islower() else key for key in rows[0]),
+        columns=tuple(key.capitalize() if key.islower() and len(key) > 1 else key for key in rows[0]),
         rows=tuple(
             tuple(Linked(spaced(cell) if key == "group" else str(cell), link) for key, cell in row.items())
             for row, link in zip(rows, links, strict=True)

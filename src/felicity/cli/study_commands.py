@@ -227,7 +227,8 @@ def print_study(study: "Study", *, json: bool, quiet: bool = False) -> None:
     if table:
         rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
         print_rows(rows, right=table.columns[table.names :])
-    for sentence in (study.page.answer, *study.page.findings[:3], study.page.legend, study.policies):
+    shown = study.page
+    for sentence in (shown.question, shown.answer, *shown.findings[:3], shown.legend, study.policies):
         if sentence:
             out.print(sentence, soft_wrap=True, markup=False, highlight=False)
     where = f"\nStudy folder: {study.folder}" + (f"\nReport: {page}" if page.exists() else "")

@@ -4,6 +4,7 @@ What a page shows is a `Page`; the one template, `page.html.j2`, says in which o
 own (sentences token by token, a paper's tables) fills blocks of that template and adds nothing to its frame.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,8 @@ from felicity.report.sections import Figure, Section, mark_figure
 # The formats that every figure is written in, beside the page.
 FILES = ("svg", "png", "pdf")
 FRAME = "page.html.j2"
+# What messages put between backticks: commands, names of files.
+CODE = re.compile("`([^`]+)`")
 # The functions of `wording` that templates call.
 WORDS = (
     "format_date",
@@ -32,6 +35,7 @@ WORDS = (
     "counted",
     "spaced",
     "unit",
+    "write_value",
 )
 
 # Findings beyond these are folded.
@@ -155,7 +159,7 @@ def export_figures(figures: Iterable[Figure], folder: Path, *, endings: Sequence
 def render_template(name: str, content: Mapping[str, Any], figures: Mapping[str, Figure]) -> str:
     """A page from one of the templates, with its style sheet and its figures inlined."""
     import jinja2
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("felicity.report", "templates"),
@@ -165,6 +169,7 @@ def render_template(name: str, content: Mapping[str, Any], figures: Mapping[str,
         lstrip_blocks=True,
     )
     environment.globals.update({name: getattr(wording, name) for name in WORDS}, link_items=link_items)
+    environment.filters["code"] = lambda text: Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
     def inlined(name: str) -> Markup:
         source, _, _ = jinja2.PackageLoader("felicity.report", "templates").get_source(environment, name)

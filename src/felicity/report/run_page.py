@@ -67,25 +67,12 @@ def _rows(value: Any, term: str, *, skip: str = "") -> list[tuple[str, str]]:
     if value is None:
         return []
     if not isinstance(value, Mapping):
-        return [(term, _write(value))]
-    return [(str(key).replace("_", " "), _write(content)) for key, content in value.items() if key != skip]
-
-
-def _write(value: Any) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        # Years and seeds are harder to read with a comma; only long counts are easier.
-        return f"{value:,}" if abs(value) >= 100_000 else str(value)
-    if isinstance(value, str):
-        return value if value.strip() else repr(value)
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_write(content)}" for key, content in value.items()) or "none"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(_write(content) for content in value) or "none"
-    return str(value)
+        return [(term, wording.write_value(value))]
+    return [
+        (str(key).replace("_", " "), wording.write_value(content))
+        for key, content in value.items()
+        if key != skip
+    ]
 
 
 def write_report(report: ReportInput, folder: Path) -> Path:
@@ -207,7 +194,8 @@ def give_answer(report: ReportInput) -> str:
     overall = report.estimated("overall", report.measures[0]).row(0, named=True)
     share, low, high = (overall[key] for key in ("accuracy", "low", "high"))
     span = wording.format_interval(low, high, wording.percent)
-    said = f"{wording.percent(share)}%, 95% CI {span}"
+    which = f"By {report.measures[0]}, " if len(report.measures) > 1 else ""
+    said = f"{which}{wording.percent(share)}%, 95% CI {span}"
     if report.chance is None or low is None or high is None:
         return f"{said}."
     guess = f"{report.headline.chance_name} ({wording.percent(report.chance).removesuffix('.0')}%)"

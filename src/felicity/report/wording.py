@@ -1,5 +1,8 @@
 """How bits, names and units are written on pages; the numbers themselves are written by `core.wording`."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from felicity.core.units import to_bits
 from felicity.core.wording import MINUS as MINUS
 from felicity.core.wording import MISSING as MISSING
@@ -47,3 +50,25 @@ def spaced(name: str | None) -> str:
 def unit(measure: str) -> str:
     """The unit of a measure's values; empty if it has none."""
     return UNITS.get(measure, "")
+
+
+def write_value(value: Any) -> str:
+    """A setting or a fact of a manifest, in words.
+
+    >>> write_value([1, None, True]), write_value({"bos": "<s>"})
+    ('1, none, yes', 'bos <s>')
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        # Years and seeds are harder to read with a comma; only long counts are easier.
+        return f"{value:,}" if abs(value) >= 100_000 else str(value)
+    if isinstance(value, str):
+        return value if value.strip() else repr(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {write_value(content)}" for key, content in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(write_value(content) for content in value) or "none"
+    return str(value)

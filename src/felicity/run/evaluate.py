@@ -316,16 +316,16 @@ def list_target_conditions(data: Dataset) -> str:
     >>> from felicity.data import take_frame
     >>> rows = {"item": [1, 1], "condition": ["aff", "neg"], "context_text": ["A", "B"], "text": ["c", "c"]}
     >>> list_target_conditions(take_frame(pl.DataFrame(rows)))
-    'targets of all conditions: aff, neg'
+    'targets of the frames of every condition (aff, neg)'
     >>> list_target_conditions(take_frame(pl.DataFrame(rows), affirmative="aff"))
-    'targets of aff only, not of neg'
+    'targets of the frames of aff only, not of neg'
     """
     others = [
         name for name in data.items["condition"].unique(maintain_order=True) if name not in data.targets
     ]
     if not others:
-        return f"targets of all conditions: {', '.join(data.targets)}"
-    return f"targets of {', '.join(data.targets)} only, not of {', '.join(others)}"
+        return f"targets of the frames of every condition ({', '.join(data.targets)})"
+    return f"targets of the frames of {', '.join(data.targets)} only, not of {', '.join(others)}"
 
 
 def read_run(path: str | Path, *, check: bool = True) -> Run:

@@ -190,7 +190,9 @@ def test_the_report_answers_first_and_names_sentences_on_hover(finished: Study) 
     shown = unescape(page)
     hero = shown.index("Highest correlation of every model with H0")
     assert shown.index(finished.page.question) < shown.index(finished.page.answer) < hero
-    assert all(shown.index(text) < hero for text in finished.page.findings)
+    sure = shown.index("How sure is this?")
+    assert hero < sure
+    assert all(shown.index(text) > sure for text in finished.page.findings)
     ceilings = finished["ceilings"].filter(setting="none")
     assert ceilings["bound"].to_list() == ["UB1", "UB2"]
     assert "UB1: one person" in shown[hero - 20_000 : hero]

@@ -54,7 +54,7 @@ def test_surprisals_are_those_of_the_model_in_bits(finished: Path, small_model: 
 def test_the_page_answers_first_in_one_figure_with_chance_and_shows_nothing_flagged(finished: Path) -> None:
     study = read_study(finished)
     page = study.page
-    assert page.answer.startswith("No: tiny-gpt2 expects it after 50.0% of the prompts")
+    assert page.answer.startswith("No: tiny-gpt2 expects it after 50.0% [21.5, 78.5] of the prompts")
     assert "no detectable difference from chance; its preference is almost only the pronoun's gender" in (
         page.answer
     )

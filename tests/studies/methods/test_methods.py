@@ -144,7 +144,7 @@ def test_verdicts_are_those_of_the_answers_log_probabilities(
     manifest = study.run(f"{name}/yes_no").manifest
     assert manifest["options"]["prompts"]["sentence"]["yes_no"].startswith("Is the following sentence")
     assert study["agreement"].height == 6
-    assert "agrees least with the direct probabilities" in study.page.answer
+    assert "agree with the direct probabilities" in study.page.answer
     assert study.report().exists()
 
 

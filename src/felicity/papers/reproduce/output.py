@@ -137,7 +137,9 @@ def build_page(checked: Checked) -> tuple[Page, dict[str, Any]]:
         answer=give_answer(checked),
         sure=_describe_doubts(checked),
         sections=(_list_inputs(checked),),
-        legend=" ".join(filter(None, [checked.paper.citation, checked.paper.note])),
+        legend=" ".join(
+            f"{text.rstrip('.')}." for text in (checked.paper.citation, checked.paper.note) if text
+        ),
     )
     return page, {
         "statuses": [(status, *MARKS[status]) for status in met],

@@ -42,7 +42,9 @@ def chart_estimates(
     high = max(0.0, *(row.high for row in rows), *marked.values())
     room = 0.04 * (high - low or 1.0)
     x = alt.X(
-        "value:Q", scale=alt.Scale(domain=[low - room, high + room], nice=False), axis=alt.Axis(title=axis)
+        "value:Q",
+        scale=alt.Scale(domain=[low - room, high + room], nice=False),
+        axis=alt.Axis(title=axis, tickCount=5 if canvas.narrow else 8),
     )
     labels = alt.Axis(title=None, labelLimit=left - 24, grid=False)
     y = alt.Y("name:N", sort=[row.name for row in rows], axis=labels)

@@ -238,8 +238,17 @@ def _band(own: Sequence[SeriesPoint], panels: Sequence[str], grid: Grid, style: 
             records.append({"panel": step.panel, "x": grid.across(panel, step.x), **ends})
     if not records:
         return []
-    area = plot(records).mark_area(color=LIGHT[style.role], opacity=0.14, line=False, aria=False)
-    return [area.encode(**grid.place(), y2=alt.Y2("y2:Q"), detail=alt.Detail("panel:N"))]
+    # Thin edges keep bands apart that lie over one another, where their fills would blend into one grey.
+    options = {"color": LIGHT[style.role], "aria": False}
+    area = plot(records).mark_area(**options, opacity=0.1, line=False)
+    lower = [{**record, "y": record["y2"]} for record in records]
+    edges = [
+        plot(ends)
+        .mark_line(**options, opacity=0.5, strokeWidth=0.8)
+        .encode(**grid.place(), detail=alt.Detail("panel:N"))
+        for ends in (records, lower)
+    ]
+    return [area.encode(**grid.place(), y2=alt.Y2("y2:Q"), detail=alt.Detail("panel:N")), *edges]
 
 
 def _line(own: Sequence[SeriesPoint], panels: Sequence[str], grid: Grid, style: LineStyle) -> list[Any]:

@@ -1,7 +1,9 @@
 """The page of the study: how closely scores follow ratings, beside what people reach, then the evidence."""
 
+import json
 from functools import partial
 
+from felicity.core.policy import describe_policy
 from felicity.core.schemas import SIMULATED_NOTE
 from felicity.core.wording import format_interval
 from felicity.report import Figure, Page, Section, count, counted, decimal, signed
@@ -179,7 +181,13 @@ def _models(results: Results) -> Section:
         lede="What was scored; the run of each model, with every token, is in models/.",
         columns=("Model", "Family", "Unigram counts", "Policy", "Parameters"),
         rows=tuple(
-            (row["model"], row["family"], row["unigram"] or "–", row["policy"], count(row["parameters"]))
+            (
+                row["model"],
+                row["family"],
+                row["unigram"] or "–",
+                describe_policy(json.loads(row["policy"])),
+                count(row["parameters"]),
+            )
             for row in results["models"].iter_rows(named=True)
         ),
         names=4,

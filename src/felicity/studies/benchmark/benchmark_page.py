@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.wording import decimal, format_interval, p_cell, percent_interval, points
+from felicity.core.wording import NO_DIFFERENCE, decimal, format_interval, p_cell, percent_interval, points
 from felicity.report import Figure, Page, Section, count
 from felicity.report.charts import Row, chart_accuracy
 from felicity.studies.benchmark.scores import AVERAGE, CORRECTED, PUBLISHED, VERSIONS
@@ -43,13 +43,14 @@ def sections(study: Study) -> Page:
 def _answer(scores: pl.DataFrame) -> str:
     means = scores.filter(task=AVERAGE)
     if means.is_empty():
-        row = scores.filter(version=CORRECTED).sort("score", descending=True).row(0, named=True)
-        return f"{row['model']} scores {decimal(row['score'])} on {row['title']}."
+        rows = scores.filter(version=CORRECTED).to_dicts()
+        scored = ", ".join(f"{row['model']} scores {_cell(row)}" for row in rows)
+        return f"On {rows[0]['title']}, {scored}; chance is {rows[0]['chance']:g}."
     parts = []
     for (model,), part in means.group_by("model", maintain_order=True):
         cells = {row["version"]: row for row in part.iter_rows(named=True)}
-        published, corrected = cells[PUBLISHED]["score"], cells[CORRECTED]["score"]
-        parts.append(f"{model} {decimal(corrected)} corrected and {decimal(published)} as published")
+        published = decimal(cells[PUBLISHED]["score"])
+        parts.append(f"{model} {_cell(cells[CORRECTED])} corrected and {published} as published")
     return f"The mean of the tasks is {'; '.join(parts)}."
 
 
@@ -69,12 +70,15 @@ def _hero(scores: pl.DataFrame, subject: str) -> Figure | None:
     ]
     if len(rows) < 2:
         return None
+    chances = {row["chance"] / 100 for row in shown.iter_rows(named=True)}
     return Figure(
         name="tasks",
         title="Scores by task, corrected",
         subtitle=subject,
         label="The score of every task with its 95% interval; the numbers are in the table of tasks.",
-        chart=partial(chart_accuracy, rows, chance=None, noun="items"),
+        chart=partial(
+            chart_accuracy, rows, chance=chances.pop() if len(chances) == 1 else None, noun="items"
+        ),
     )
 
 
@@ -91,7 +95,10 @@ def _findings(scores: pl.DataFrame) -> list[str]:
             )
         low, chance = cells[CORRECTED]["low"], cells[CORRECTED]["chance"]
         if low is not None and low <= chance and cells[CORRECTED]["task"] != AVERAGE:
-            found.append(f"{model}, {title}: not detectably above chance ({chance:g}).")
+            below = cells[CORRECTED]["high"] < chance
+            found.append(
+                f"{model}, {title}: {'below' if below else f'{NO_DIFFERENCE} from'} chance ({chance:g})."
+            )
     return found
 
 

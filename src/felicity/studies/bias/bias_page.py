@@ -7,8 +7,16 @@ from typing import Any
 import polars as pl
 
 from felicity.core.contrasts import Headline
-from felicity.core.wording import decimal, format_interval, p_cell, share_interval, signed
-from felicity.report import Figure, Linked, Page, Section, count, percent, percent_interval
+from felicity.core.wording import (
+    NO_DIFFERENCE,
+    decimal,
+    format_interval,
+    format_p,
+    p_cell,
+    share_interval,
+    signed,
+)
+from felicity.report import Figure, Linked, Page, Section, count, percent_interval, spaced
 from felicity.report.charts import (
     MOST_SERIES,
     Dot,
@@ -30,6 +38,8 @@ FEWEST = 5
 LONGER, SHORTER = SPLITS[1], SPLITS[2]
 # The explorer's facet of differences in tokens ends with "5 or more".
 FURTHEST = 5
+# How figures call the splits.
+SPLIT_WORDS = dict(zip(SPLITS, ("equal length", "acceptable longer", "acceptable shorter"), strict=True))
 SIGNS = dict(zip(SPLITS, ([0], range(1, FURTHEST + 1), range(-FURTHEST, 0)), strict=True))
 # A slope with a smaller p is called a bias.
 LEVEL = 0.05
@@ -50,7 +60,7 @@ def sections(study: Study) -> Page:
         answer=_answer(judged, study["slopes"], headline),
         hero=_forest(slopes, subject, headline) or _hero(study, judged, subject, headline),
         sure=_doubts(whole, splits),
-        findings=tuple(_compare_ends(judged, headline)),
+        findings=tuple(_compare_ends(judged, slopes.filter(set=BIASED), headline)),
         sections=(
             *_slopes(study["slopes"], study["slope_tests"], headline),
             _overall(study, whole, headline),
@@ -83,13 +93,12 @@ def _answer(judged: pl.DataFrame, slopes: pl.DataFrame, headline: Headline) -> s
     if judged.is_empty():
         return "Only tokenizers were given, so pairs are counted by length and nothing was scored."
     first = slopes.filter(set=BIASED)
-    decided = first.filter(pl.col("note").str.contains("separates"))
-    if not decided.is_empty():
-        measure, model = decided.select("measure", "model").row(0)
-        return f"Yes: under {measure}, the difference in length alone decides every pair of {model}."
-    if first["slope"].count():
-        return _judge_slopes(first.drop_nulls("slope"), headline)
-    ends = _ends(judged)
+    known = first.drop_nulls("slope")
+    # Without a slope, as where length separates right from wrong answers, the intervals of the splits decide.
+    rest = judged.join(known, on=["model", "measure"], how="anti")
+    if len(known) and not any(_apart(longer, shorter) for *_, longer, shorter in _ends(rest)):
+        return _judge_slopes(known, headline)
+    ends = _ends(rest)
     if not ends:
         return "It cannot be said here: pairs in which one of the two sentences is longer are missing."
     biased = [
@@ -106,8 +115,8 @@ def _answer(judged: pl.DataFrame, slopes: pl.DataFrame, headline: Headline) -> s
         biased, key=lambda end: abs(end[2]["accuracy"] - end[3]["accuracy"])
     )
     return (
-        f"Yes: under {measure}, {headline.noun} of {model} is {percent(shorter['accuracy'])}% where the "
-        f"acceptable sentence is shorter and {percent(longer['accuracy'])}% where it is longer."
+        f"Yes: under {measure}, {headline.noun} of {model} is {_say(shorter)} where the acceptable sentence "
+        f"is shorter and {_say(longer)} where it is longer."
     )
 
 
@@ -123,7 +132,7 @@ def _judge_slopes(slopes: pl.DataFrame, headline: Headline) -> str:
     return (
         f"Yes, for {_name(biased, several=several)}: under {row['measure']}, {headline.noun} of "
         f"{row['model']} {way} as the acceptable sentence gets longer, by {decimal(abs(row['slope']))} "
-        f"log-odds per token.{spared}"
+        f"log-odds per token, {format_p(row['p'])}.{spared}"
     )
 
 
@@ -212,16 +221,27 @@ def _interval(value: float | None, low: float | None, high: float | None) -> str
     return f"{signed(value)} {format_interval(low, high, signed)}"
 
 
-def _compare_ends(judged: pl.DataFrame, headline: Headline) -> list[str]:
+def _compare_ends(judged: pl.DataFrame, slopes: pl.DataFrame, headline: Headline) -> list[str]:
+    """The splits of every measure, with the test that the answer goes by: the slope, else the intervals."""
+    tested = {(row["model"], row["measure"]): row for row in slopes.iter_rows(named=True)}
     sentences = []
     for model, measure, longer, shorter in _ends(judged):
-        verdict = "a difference" if _apart(longer, shorter) else "no detectable difference"
+        slope = tested.get((model, measure))
+        if slope is None:
+            verdict = "the intervals do not overlap" if _apart(longer, shorter) else NO_DIFFERENCE
+        else:
+            span = _interval(slope["slope"], slope["low"], slope["high"])
+            flat = "" if slope["p"] < LEVEL else f", {NO_DIFFERENCE} from 0"
+            verdict = f"slope {span} log-odds per token, {format_p(slope['p'])}{flat}"
         sentences.append(
-            f"{model}, {measure}: {verdict} in {headline.noun} between shorter "
-            f"({share_interval(*_numbers(shorter))}, n = {count(shorter['n'])}) and longer acceptable "
-            f"sentences ({share_interval(*_numbers(longer))}, n = {count(longer['n'])})."
+            f"{model}, {measure}: {headline.noun} is {_say(shorter)} where the acceptable sentence is "
+            f"shorter and {_say(longer)} where it is longer; {verdict}."
         )
     return sentences
+
+
+def _say(cell: dict[str, Any]) -> str:
+    return f"{share_interval(*_numbers(cell))} (n = {count(cell['n'])})"
 
 
 def _numbers(cell: dict[str, Any]) -> tuple[float, float, float]:
@@ -236,8 +256,9 @@ def _doubts(whole: pl.DataFrame, splits: pl.DataFrame) -> tuple[str, ...]:
         INTERVALS,
         f"{uneven} of {single['suite'].n_unique()} suites have pairs of unequal length under at least one "
         f"model; the smallest split has {count(int(str(smallest)))} pairs.",
-        "Two splits are called different if their intervals do not overlap, which is a cautious rule; the "
-        "splits hold different pairs, so they may also differ in difficulty, and slopes mix both.",
+        "The verdict is that of the slope; where none can be estimated, two splits are called different if "
+        "their intervals do not overlap, which is a cautious rule. The splits hold different pairs, so they "
+        "may also differ in difficulty, and slopes mix both.",
     )
 
 
@@ -246,9 +267,9 @@ def _hero(study: Study, judged: pl.DataFrame, subject: str, headline: Headline) 
     several = judged["model"].n_unique() > 1
     rows = [
         Row(
-            f"{row['model']}, {row['measure']}, {row['split']}"
+            f"{row['model']}, {row['measure']}, {SPLIT_WORDS[row['split']]}"
             if several
-            else f"{row['measure']}, {row['split']}",
+            else f"{row['measure']}, {SPLIT_WORDS[row['split']]}",
             *_numbers(row),
             row["n"],
             link=_link(study, row, SIGNS[row["split"]]),
@@ -285,6 +306,7 @@ def _suites(study: Study, splits: pl.DataFrame) -> Section:
         columns=("Suite", "Model", "Measure", *_split_columns()),
         rows=tuple(_rows(study, splits.filter(pl.col("suite") != EVERYTHING), suite=True)),
         names=3,
+        folded=True,
     )
 
 
@@ -297,7 +319,7 @@ def _rows(study: Study, splits: pl.DataFrame, *, suite: bool) -> list[tuple[str,
     rows = []
     for (name, model, measure), part in splits.group_by(keys, maintain_order=True):
         cells = {cell["split"]: cell for cell in part.iter_rows(named=True)}
-        first = (str(name),) if suite else ()
+        first = (spaced(str(name)),) if suite else ()
         shown = [
             Linked(text, _link(study, cells[split], SIGNS[split]))
             for split in SPLITS

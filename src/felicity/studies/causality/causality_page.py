@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.schemas import SIMULATED_NOTE
+from felicity.core.wording import share_interval
 from felicity.report import Figure, Page, Section, count, percent
 from felicity.report.charts import SeriesPoint, chart_bands
 from felicity.studies.causality.findings import (
@@ -52,7 +53,8 @@ def sections(study: Study) -> Page:
         sections=(_claims(study), *unrated, *show_ratings(study)),
         legend="Subject preference is the surprisal, in bits, of the pronoun for the object minus that of "
         "the pronoun for the subject. Agreement is the share of prompts whose preference has the sign of the "
-        "verb's bias, as people's norms give it; chance is 50%.",
+        "verb's bias, as people's norms give it; chance is 50%. Verbs of bias 0 predict nothing: our "
+        "counting leaves them out (ours), that of Huynh et al. (2022) counts them as wrong (authors').",
         summary="agreement",
         simulated=SIMULATED_NOTE in study.notes,
         unrated=(HERO, *(figure.name for section in unrated for figure in section.figures)),
@@ -90,10 +92,8 @@ def _answer(study: Study) -> str:
     if row is None:
         return f"It cannot be said: no verb that {lm} was asked about has a bias."
     verdict = judge_share(row["low"], row["high"])
-    interval = f"95% CI {percent(row['low'])}–{percent(row['high'])}"
-    share = (
-        f"{lm} expects it after {percent(row['agreement'])}% of the prompts ({interval}), {CHANCE[verdict]}"
-    )
+    agreed = share_interval(row["agreement"], row["low"], row["high"])
+    share = f"{lm} expects it after {agreed} of the prompts, {CHANCE[verdict]}"
     r2 = _explained(study, lm)
     if len(r2) < 2 or r2["gender"] <= r2["bias"]:
         return f"{'Yes' if verdict == FOUND else 'No'}: {share}."

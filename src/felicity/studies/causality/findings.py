@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from felicity.core.wording import format_p, is_detected
-from felicity.report import decimal
+from felicity.core.wording import format_p, is_detected, share_interval
+from felicity.report import count, decimal
 from felicity.studies.causality.preference import BY_VERB
 
 FOUND, REVERSED, ABSENT = "found", "the other way round", "no detectable difference"
@@ -113,10 +113,7 @@ def check_preference(models: pl.DataFrame, agreement: pl.DataFrame) -> list[Find
     if overall.height:
         row = overall.row(0, named=True)
         verdict = judge_share(row["low"], row["high"])
-        figures = (
-            f"{100 * row['agreement']:.1f}% of {row['n']:,} (95% CI {100 * row['low']:.1f} to "
-            f"{100 * row['high']:.1f})"
-        )
+        figures = f"{share_interval(row['agreement'], row['low'], row['high'])} of {count(row['n'])}"
         said = {FOUND: "more often than chance", REVERSED: "less often than chance"}
         found.append(
             Finding(

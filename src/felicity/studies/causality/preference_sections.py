@@ -28,7 +28,7 @@ def show_preference(study: Study) -> list[Section]:
 def name_bin(lower: int) -> str:
     """A bin of bias as an interval; only the last one includes its upper end."""
     close = "]" if lower + BIN_WIDTH >= 100 else ")"
-    return f"[{lower}, {lower + BIN_WIDTH}{close}"
+    return f"[{decimal(lower, 0)}, {decimal(lower + BIN_WIDTH, 0)}{close}"
 
 
 def _agreement(study: Study) -> Section:

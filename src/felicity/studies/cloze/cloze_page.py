@@ -68,13 +68,19 @@ def sections(study: Study) -> Page:
         ),
         findings=tuple(_findings(study)),
         sections=tuple(part for part in parts if part is not None),
-        legend="; ".join(
-            f"{name}: {facts['looked_for']}"
-            for name, facts in study.facts["sets"].items()
-            if facts["looked_for"]
-        ),
+        legend=_say_targets(study),
         summary="accuracy",
     )
+
+
+def _say_targets(study: Study) -> str:
+    """Which words count as found, set by set."""
+    said = [
+        f"in {name} the {facts['looked_for']}"
+        for name, facts in study.facts["sets"].items()
+        if facts["looked_for"]
+    ]
+    return f"Words that count as found: {'; '.join(said)}." if said else ""
 
 
 def _datasets(study: Study) -> list[str]:
@@ -82,7 +88,7 @@ def _datasets(study: Study) -> list[str]:
 
 
 def _answer_rates(study: Study) -> str:
-    best = study["accuracy"].filter(figure=MAIN).sort("share", descending=True).row(0, named=True)
+    best = _best_rate(study)
     shown = share_interval(best["share"], best["low"], best["high"])
     most = "" if study["accuracy"].filter(figure=MAIN).height == 1 else "at most "
     held = _held(study, best["dataset"])
@@ -94,6 +100,11 @@ def _answer_rates(study: Study) -> str:
         f"{count(best['n'])} frames of {best['dataset']}: {way} the {percent(held)}% of guessing its most "
         "frequent targets."
     )
+
+
+def _best_rate(study: Study) -> dict[str, Any]:
+    rates = study["accuracy"].filter(figure=MAIN)
+    return rates.sort("share", descending=True, maintain_order=True).row(0, named=True)
 
 
 def _answer_sizes(study: Study) -> str:
@@ -124,6 +135,8 @@ def _findings(study: Study) -> list[str]:
         for row in study["accuracy"]
         .filter(pl.col("figure").is_in([MAIN, "sensitivity"]))
         .iter_rows(named=True)
+        # The first of them is the answer.
+        if row != _best_rate(study)
     ]
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import polars as pl
 
 from felicity.core.contrasts import Headline
-from felicity.report import Figure, Page, Section, count, decimal, percent, percent_interval
+from felicity.core.wording import format_interval, share_interval
+from felicity.report import Figure, Page, Section, count, decimal, percent_interval
 from felicity.report.charts import Row, chart_accuracy
 from felicity.studies.study import Study
 
@@ -48,17 +49,20 @@ def sections(study: Study) -> Page:
 
 def _answer(overall: pl.DataFrame, agreement: pl.DataFrame, headline: Headline) -> str:
     best = overall.sort("accuracy", descending=True, maintain_order=True).row(0, named=True)
+    shown = share_interval(best["accuracy"], best["low"], best["high"])
     first = (
-        f"{headline.name} is highest by {best['method']}: {percent(best['accuracy'])}% of "
-        f"{count(best['n'])} pairs ({best['model']})."
+        f"{headline.name} is highest by the method '{best['method']}': {shown} of {count(best['n'])} pairs "
+        f"({best['model']})."
     )
     asked = agreement.filter(pl.col("first") == DIRECT).drop_nulls("agreement")
     if asked.is_empty():
         return first
     least = asked.sort("agreement", maintain_order=True).row(0, named=True)
+    shared = share_interval(least["agreement"], least["low"], least["high"])
+    verdict = "Yes" if least["agreement"] == 1 else "Not always"
     return (
-        f"{first} {least['second']} agrees least with the direct probabilities: on "
-        f"{percent(least['agreement'])}% of {count(least['n'])} pairs."
+        f"{verdict}: answers by '{least['second']}' agree with the direct probabilities of {least['model']} "
+        f"on {shared} of {count(least['n'])} pairs. {first}"
     )
 
 
@@ -136,7 +140,7 @@ def _agreement(agreement: pl.DataFrame) -> tuple[Section, ...]:
 def _estimate(row: dict[str, Any], name: str) -> str:
     if row[name] is None:
         return "N/A"
-    return f"{decimal(row[name])} ({decimal(row[f'{name}_low'])} to {decimal(row[f'{name}_high'])})"
+    return f"{decimal(row[name])} {format_interval(row[f'{name}_low'], row[f'{name}_high'])}"
 
 
 def _prompts(facts: dict[str, Any]) -> Section:

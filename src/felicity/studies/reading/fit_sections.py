@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from felicity.core.wording import p_cell
+from felicity.core.wording import format_interval, p_cell
 from felicity.report import Figure, Section, count, decimal, signed, spaced
 from felicity.report.charts import (
     MOST_SERIES,
@@ -28,7 +28,7 @@ def _interval(value: float | None, low: float | None, high: float | None, scale:
     ends = [None if end is None else scale * end for end in (value, low, high)]
     if ends[1] is None:
         return decimal(ends[0])
-    return f"{decimal(ends[0])} ({decimal(ends[1])} to {decimal(ends[2])})"
+    return f"{decimal(ends[0])} {format_interval(ends[1], ends[2])}"
 
 
 def list_fit(lead: pl.DataFrame) -> Section | None:

@@ -1,10 +1,11 @@
 """The page of a study of reading: does surprisal predict how people read, and by how much?"""
 
 from functools import partial
+from typing import Any
 
 import polars as pl
 
-from felicity.core.wording import format_p, is_detected, p_cell
+from felicity.core.wording import MISSING, NO_DIFFERENCE, format_interval, format_p, is_detected, p_cell
 from felicity.report import Figure, Page, Section, count, counted, decimal, signed, spaced
 from felicity.report.charts import Dot, Estimate, chart_estimates, chart_scatter
 from felicity.studies.reading.fit_sections import (
@@ -82,22 +83,32 @@ def _answer(lead: pl.DataFrame, study: Study) -> str:
         how = "in sample, where any predictor adds something"
     else:
         sure = tested.filter((pl.col("p_holm") <= 0.05) & (pl.col("delta_ll") > 0))
-        how = f"detectably in {len(sure)} of {counted(len(tested), 'comparison')} on held-out sentences"
+        if sure.is_empty():
+            return (
+                f"{NO_DIFFERENCE.capitalize()}: on held-out sentences surprisal of {best['model']} adds "
+                f"most, for {spaced(best['measure'])} {_say_gain(best)} ({format_p(best['p_holm'])}, Holm)."
+            )
+        tests = counted(len(tested), "comparison")
+        how = f"a difference is detected in {len(sure)} of {tests} on held-out sentences"
     return (
-        f"Surprisal of {best['model']} adds most for {spaced(best['measure'])}: "
-        f"{decimal(THOUSAND * best['delta_ll'])} thousandths of a nat per word over {count(best['n'])} words"
+        f"Yes: surprisal of {best['model']} adds most for {spaced(best['measure'])}, {_say_gain(best)}"
         f"{_say_slope(slope)}; {how}."
     )
+
+
+def _say_gain(best: dict[str, Any]) -> str:
+    low, high = (None if best[end] is None else THOUSAND * best[end] for end in ("low", "high"))
+    span = format_interval(low, high)
+    shown = decimal(THOUSAND * best["delta_ll"]) + ("" if span == MISSING else f" {span}")
+    return f"{shown} thousandths of a nat per word over {count(best['n'])} words"
 
 
 def _say_slope(slope: pl.DataFrame) -> str:
     if slope.is_empty():
         return ""
     row = slope.row(0, named=True)
-    return (
-        f", {signed(row['slope'])} {row['unit']} ({decimal(row['low'])} to {decimal(row['high'])}) at the "
-        "word itself"
-    )
+    span = format_interval(row["low"], row["high"])
+    return f", {signed(row['slope'])} {span} {row['unit']} at the word itself"
 
 
 def _answer_effects(study: Study) -> str:
@@ -117,7 +128,7 @@ def _answer_effects(study: Study) -> str:
     largest = known.sort("r", descending=True).row(0, named=True) if len(known) else None
     rest = (
         f"; over items its size goes best with people's in {largest['effect']} at word +{largest['place']} "
-        f"(r = {decimal(largest['r'])}, {decimal(largest['low'])} to {decimal(largest['high'])})"
+        f"(r = {decimal(largest['r'])} {format_interval(largest['low'], largest['high'])})"
         if largest
         else ""
     )
@@ -249,7 +260,7 @@ def _effects(effects: pl.DataFrame | None, single: pl.DataFrame | None) -> Secti
                 signed(row["observed_ms"], 1),
                 signed(row["predicted_ms"], 1),
                 decimal(row["r"]),
-                f"{decimal(row['low'])} to {decimal(row['high'])}",
+                format_interval(row["low"], row["high"]),
             )
             for row in effects.iter_rows(named=True)
         ),

@@ -6,7 +6,7 @@ from functools import partial
 import polars as pl
 
 from felicity.core.wording import decimal, format_interval, p_cell
-from felicity.report import Figure, Page, Section, percent
+from felicity.report import Figure, Page, Section, counted, percent
 from felicity.report.charts import MOST_SERIES, Point, chart_lines
 from felicity.studies.study import Study
 from felicity.studies.trajectory.curves import EVERYTHING
@@ -56,9 +56,9 @@ def _findings(study: Study) -> list[str]:
     dips = study["dips"].filter(pl.col("p_bh") < DETECTED)
     if len(dips):
         named = ", ".join(f"{row['suite']} ({row['training']})" for row in dips.head(5).to_dicts())
-        found.append(f"Fall and recover detectably: {len(dips)} curves, among them {named}.")
+        found.append(f"{counted(len(dips), 'curve')} of suites fall and recover, among them {named}.")
     else:
-        found.append("No curve falls and recovers detectably.")
+        found.append("No detectable fall with a recovery in the curve of any suite.")
     for row in study["orders"].iter_rows(named=True):
         found.append(
             f"{row['first']} and {row['second']} order {row['suites']} suites with Kendall's tau "
@@ -86,7 +86,8 @@ def _curve(name: str, title: str, rows: pl.DataFrame, criterion: float) -> Figur
     return Figure(
         name=name,
         title=title,
-        subtitle="accuracy by checkpoint, 95% intervals; checkpoints are drawn at equal distances",
+        subtitle="accuracy by checkpoint, 95% intervals; dashed: the criterion; checkpoints are drawn at "
+        "equal distances",
         label=f"Accuracy of {title} at {len(steps)} checkpoints, from step {_step(steps[0])} to "
         f"{_step(steps[-1])}; the numbers are in curves.csv.",
         chart=partial(
