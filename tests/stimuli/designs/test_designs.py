@@ -1,6 +1,7 @@
 """Factorial designs: all conditions of an item with the same words, in regions, and refusals with a line."""
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from felicity.stimuli.pairs import read_language
 from tests.conftest import Answer
 
 Cli = Callable[..., Answer]
-ENGLISH = read_language("english")
+ENGLISH, GERMAN = read_language("english"), read_language("german")
 DESIGNS = read_designs(ENGLISH.grammar, ENGLISH.folder)
+GERMAN_DESIGNS = read_designs(GERMAN.grammar, GERMAN.folder)
 
 TOY = """
 phenomenon = "agreement"
@@ -48,9 +50,11 @@ def generator() -> DesignGenerator:
     return DesignGenerator(ENGLISH.lexicon, ENGLISH.grammar, COUNTERS)
 
 
-@pytest.mark.parametrize("name", sorted(DESIGNS))
+@pytest.mark.parametrize("name", sorted(DESIGNS | GERMAN_DESIGNS))
 def test_every_design_makes_whole_items_with_equal_regions(name: str, generator: DesignGenerator) -> None:
-    design = DESIGNS[name]
+    design = (DESIGNS | GERMAN_DESIGNS)[name]
+    if name in GERMAN_DESIGNS:
+        generator = DesignGenerator(GERMAN.lexicon, GERMAN.grammar, COUNTERS)
     made = generator.make(design, 6, seed=2)
     assert design.source
     assert len(made.items) == 6
@@ -140,15 +144,20 @@ def test_several_designs_need_a_folder_and_unknown_names_are_refused(tmp_path: P
         check_designs_path(tmp_path / "both.txt")
     with pytest.raises(UnknownName, match="did you mean 'that_trace'"):
         make_designs(["that_trce"], 1, counters=COUNTERS)
-    with pytest.raises(BadInput, match="german has no design"):
-        make_designs(["all"], 1, language="german", counters=COUNTERS)
+    bare = tmp_path / "bare"
+    shutil.copytree(read_language("german").folder, bare, ignore=shutil.ignore_patterns("designs"))
+    with pytest.raises(BadInput, match="bare has no design"):
+        make_designs(["all"], 1, language=str(bare), counters=COUNTERS)
 
 
 def test_a_design_goes_from_the_command_into_run_and_into_a_rating_study(
     cli: Cli, tiny_model: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "designs"
-    assert cli("stimuli", "design", "that_trace", "-n", "4", "-m", tiny_model, "-o", folder).code == 0
+    assert (
+        cli("stimuli", "design", "that_trace", "-n", "4", "--seed", "1", "-m", tiny_model, "-o", folder).code
+        == 0
+    )
     run = cli(
         "run", folder / "that_trace.json", "-m", tiny_model, "-o", tmp_path / "run", "--no-report", "-q"
     )

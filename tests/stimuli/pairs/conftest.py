@@ -30,6 +30,8 @@ CLOSED = {
     "nobody",
     "everyone",
     "somebody",
+    "either",
+    "too",
 }
 
 

@@ -44,7 +44,7 @@ def test_all_sentences_without_a_parse_are_written_beside_the_set(
     cli: Callable[..., Any], tiny_model: Path, tmp_path: Path
 ) -> None:
     answer = cli(
-        "stimuli", "pairs", "--paradigm", "principle_A_reconstruction", "-n", 8, "-m", tiny_model,
+        "stimuli", "pairs", "--paradigm", "expletive_it_object_raising", "-n", 8, "-m", tiny_model,
         "--match", "length", "--parse", "-q", "-o", tmp_path / "pairs.csv",
     )  # fmt: skip
     assert answer.code == 0, answer.err
