@@ -279,6 +279,12 @@ def read_packaged_toml(package: str, name: str) -> dict[str, Any]:
     return tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
 
 
+def read_packaged_folder(package: str, folder: str) -> list[dict[str, Any]]:
+    """The contents of the TOML files in a folder of a package, by name; callers must not change them."""
+    names = sorted(path.name for path in (files(package) / folder).iterdir() if path.name.endswith(".toml"))
+    return [read_packaged_toml(package, f"{folder}/{name}") for name in names]
+
+
 def is_document(path: Path) -> bool:
     """Whether a file is JSON or TOML by its name."""
     return "".join(path.suffixes[-2:]).removesuffix(".gz").endswith(ENDINGS)

@@ -1,11 +1,10 @@
 """Benchmarks: named sets of tasks, each a dataset with a score, and what their average is over."""
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from felicity.core.documents import read_packaged_folder
 from felicity.core.errors import UnknownName
 
 # How the score of a task is computed: the plain mean over suites, a correlation with what people chose, or
@@ -50,9 +49,7 @@ class Benchmark:
 @cache
 def load_benchmarks() -> dict[str, Benchmark]:
     """Every benchmark by name."""
-    folder = files("felicity.data") / "benchmark_entries"
-    paths = sorted((path for path in folder.iterdir() if path.name.endswith(".toml")), key=lambda p: p.name)
-    found = [build_benchmark(tomllib.loads(path.read_text(encoding="utf-8"))) for path in paths]
+    found = [build_benchmark(fields) for fields in read_packaged_folder("felicity.data", "benchmark_entries")]
     return {benchmark.name: benchmark for benchmark in found}
 
 

@@ -4,11 +4,11 @@ import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from felicity.core.contrasts import Contrast, Headline
+from felicity.core.documents import read_packaged_folder
 from felicity.core.errors import UnknownName
 from felicity.core.registry import Registry
 from felicity.data.languages import ALL_LANGUAGES, choose_languages, find_language, match_languages
@@ -141,10 +141,8 @@ class Entry:
 def load_entries() -> Registry[Entry]:
     """The catalogue: every entry by name, with those of outside packages."""
     entries: Registry[Entry] = Registry("dataset", accept=read_entry)
-    folder = files("felicity.data") / "entries"
-    paths = (path for path in folder.iterdir() if path.name.endswith(".toml"))
-    for path in sorted(paths, key=lambda path: path.name):
-        entry = build_entry(tomllib.loads(path.read_text(encoding="utf-8")))
+    for fields in read_packaged_folder("felicity.data", "entries"):
+        entry = build_entry(fields)
         entries.register(entry.name, entry)
     return entries
 

@@ -1,11 +1,10 @@
 """Languages of datasets by BCP 47 tag: their names, scripts, direction of writing, and which to read."""
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.resources import files
 
+from felicity.core.documents import read_packaged_toml
 from felicity.core.errors import BadInput, UnknownName
 
 # What asks for every language of a dataset at once; their averages are then macro over languages.
@@ -30,8 +29,8 @@ class Language:
 @cache
 def load_languages() -> dict[str, Language]:
     """Every language that a dataset of the catalogue may have, by tag."""
-    text = (files("felicity.data") / "languages.toml").read_text(encoding="utf-8")
-    return {tag: Language(tag, *fields) for tag, fields in tomllib.loads(text).items()}
+    listed = read_packaged_toml("felicity.data", "languages.toml")
+    return {tag: Language(tag, *fields) for tag, fields in listed.items()}
 
 
 def find_language(asked: str) -> Language:

@@ -5,18 +5,24 @@ by their levels (`match_singular`). Each is a structure with bars between region
 its parts; the others repeat them (`@label`, `@label[num=pl]`) or add parts of their own.
 """
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.core.files import read_text
 from felicity.core.formulas import ALL_REGIONS, list_regions, parse_prediction
 from felicity.core.regions import BAR
-from felicity.stimuli.grammar import MARKS, Grammar, Node, SourceLine, find_line, read_structure, with_words
+from felicity.stimuli.grammar import (
+    MARKS,
+    Grammar,
+    Node,
+    SourceLine,
+    StructureFile,
+    list_structure_files,
+    read_structure,
+    read_structure_file,
+)
 
 DESIGNS = "designs"
 FILE_KEYS = ("phenomenon", "words")
@@ -60,10 +66,8 @@ class Design:
 
 def read_designs(grammar: Grammar, folder: Path) -> dict[str, Design]:
     """The designs of a language's folder, by name."""
-    found: dict[str, Design] = {}
-    for path in sorted((folder / DESIGNS).glob("*.toml")):
-        found |= {design.name: design for design in read_design_file(path, grammar)}
-    return found
+    files = list_structure_files(folder / DESIGNS)
+    return {design.name: design for path in files for design in read_design_file(path, grammar)}
 
 
 def read_design_file(path: Path, grammar: Grammar) -> list[Design]:
@@ -71,136 +75,101 @@ def read_design_file(path: Path, grammar: Grammar) -> list[Design]:
 
     Raises BadInput or UnknownName with the file and line.
     """
-    text = read_text(path)
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path}: {error}.") from error
-    tables = {name: value for name, value in content.items() if isinstance(value, dict)}
-    if not tables:
-        raise BadInput(f"{path}: no design in it; start one with a line [its_name].")
-    for key in content:
-        if key not in tables and key not in FILE_KEYS:
-            raise UnknownName("key", key, FILE_KEYS, where=str(SourceLine(path.name, find_line(text, key))))
-    words = [str(word) for word in content.get("words", [])]
-    grammar = replace(grammar, vocabulary=with_words(grammar.vocabulary, words))
-    reader = _Reader(text, path, grammar)
-    return [reader.read(name, table, str(content.get("phenomenon", name))) for name, table in tables.items()]
+    file = read_structure_file(path, grammar, kind="design", fields=FILE_KEYS)
+    return [_read_design(file, name) for name in file.tables]
 
 
-@dataclass(frozen=True)
-class _Reader:
-    text: str
-    path: Path
-    grammar: Grammar
+def _read_design(file: StructureFile, name: str) -> Design:
+    place, table = file.check_table("design", name, keys=KEYS, needed=NEEDED), file.tables[name]
+    factors = {str(factor): tuple(levels) for factor, levels in table["factors"].items()}
+    regions = tuple(table["regions"])
+    conditions = _read_conditions(file, name, table["conditions"], factors, regions, place)
+    equal = tuple(table.get("equal", ()))
+    for region in equal:
+        if region not in regions:
+            raise UnknownName("region", region, regions, where=str(place))
+    for prediction in table["predictions"]:
+        _check_prediction(prediction, regions, conditions, place)
+    return Design(
+        name=name,
+        phenomenon=file.phenomenon(name),
+        about=str(table.get("about", "")),
+        source=str(table.get("source", "")),
+        factors=factors,
+        regions=regions,
+        equal=equal,
+        predictions=tuple(table["predictions"]),
+        conditions=conditions,
+        allow=file.check_allowed(name, place),
+        place=place,
+    )
 
-    def read(self, name: str, table: Mapping[str, Any], phenomenon: str) -> Design:
-        place = SourceLine(self.path.name, find_line(self.text, f"[{name}]"))
-        for key in table:
-            if key not in KEYS:
-                raise UnknownName("key", key, KEYS, where=str(place))
-        for key in NEEDED:
-            if not table.get(key):
-                raise BadInput(f"{place}: design '{name}' has no '{key}'; add a line {key} = ...")
-        factors = {str(factor): tuple(levels) for factor, levels in table["factors"].items()}
-        regions = tuple(table["regions"])
-        conditions = self._conditions(name, table["conditions"], factors, regions, place)
-        equal = tuple(table.get("equal", ()))
-        for region in equal:
-            if region not in regions:
-                raise UnknownName("region", region, regions, where=str(place))
-        for prediction in table["predictions"]:
-            _check_prediction(prediction, regions, conditions, place)
-        allow = frozenset(table.get("allow", ()))
-        names = {one.name for one in self.grammar.avoid}
-        for one in sorted(allow - names):
-            raise UnknownName("name under [[avoid]]", one, names, where=str(place))
-        return Design(
-            name=name,
-            phenomenon=phenomenon,
-            about=str(table.get("about", "")),
-            source=str(table.get("source", "")),
-            factors=factors,
-            regions=regions,
-            equal=equal,
-            predictions=tuple(table["predictions"]),
-            conditions=conditions,
-            allow=allow,
-            place=place,
+
+def _read_conditions(
+    file: StructureFile,
+    name: str,
+    written: Mapping[str, str | Sequence[str]],
+    factors: Mapping[str, tuple[str, ...]],
+    regions: tuple[str, ...],
+    place: SourceLine,
+) -> dict[str, tuple[Regions, ...]]:
+    cells = [LEVELS.join(levels) for levels in product(*factors.values())]
+    for condition in written:
+        if condition not in cells:
+            raise UnknownName("condition", condition, cells, where=str(place))
+    for cell in cells:
+        if cell not in written:
+            raise BadInput(f"{place}: design '{name}' has no condition '{cell}'; add {cell} = ...")
+    lists = {key: [value] if isinstance(value, str) else list(value) for key, value in written.items()}
+    if len({len(one) for one in lists.values()}) > 1:
+        raise BadInput(f"{place}: give every condition of '{name}' as many structures as the others.")
+    columns = [
+        _read_alternative(file, [(key, one[number]) for key, one in lists.items()], regions)
+        for number in range(len(next(iter(lists.values()))))
+    ]
+    return {key: tuple(column[key] for column in columns) for key in lists}
+
+
+def _read_alternative(
+    file: StructureFile, structures: Sequence[tuple[str, str]], regions: tuple[str, ...]
+) -> dict[str, Regions]:
+    """One structure of every condition; what is repeated must have been named before."""
+    named: dict[str, Node] = {}
+    read: dict[str, Regions] = {}
+    for condition, structure in structures:
+        place = file.place(structure)
+        pieces = structure.split(f" {BAR}")
+        if len(pieces) != len(regions):
+            raise BadInput(
+                f"{place}: condition '{condition}' has {len(pieces)} regions where there should be "
+                f"{len(regions)}: {', '.join(regions)}."
+            )
+        read[condition] = tuple(read_structure(piece, file.grammar.vocabulary, place) for piece in pieces)
+        for region in read[condition]:
+            _check_start(region, file, place)
+            for node in region:
+                _check_node(node, named, file, place)
+    return read
+
+
+def _check_start(region: Sequence[Node], file: StructureFile, place: SourceLine) -> None:
+    if region and region[0].name in (*MARKS, *file.grammar.vocabulary.realization.clitics):
+        raise BadInput(
+            f"{place}: a region starts with '{region[0].name}', which belongs to the word before it; "
+            "put it at the end of the region before."
         )
 
-    def _conditions(
-        self,
-        name: str,
-        written: Mapping[str, str | Sequence[str]],
-        factors: Mapping[str, tuple[str, ...]],
-        regions: tuple[str, ...],
-        place: SourceLine,
-    ) -> dict[str, tuple[Regions, ...]]:
-        cells = [LEVELS.join(levels) for levels in product(*factors.values())]
-        for condition in written:
-            if condition not in cells:
-                raise UnknownName("condition", condition, cells, where=str(place))
-        for cell in cells:
-            if cell not in written:
-                raise BadInput(f"{place}: design '{name}' has no condition '{cell}'; add {cell} = ...")
-        lists = {key: [value] if isinstance(value, str) else list(value) for key, value in written.items()}
-        if len({len(one) for one in lists.values()}) > 1:
-            raise BadInput(f"{place}: give every condition of '{name}' as many structures as the others.")
-        columns = [
-            self._alternative([(key, one[number]) for key, one in lists.items()], regions)
-            for number in range(len(next(iter(lists.values()))))
-        ]
-        return {key: tuple(column[key] for column in columns) for key in lists}
 
-    def _alternative(
-        self, structures: Sequence[tuple[str, str]], regions: tuple[str, ...]
-    ) -> dict[str, Regions]:
-        """One structure of every condition; what is repeated must have been named before."""
-        named: dict[str, Node] = {}
-        read: dict[str, Regions] = {}
-        for condition, structure in structures:
-            place = SourceLine(self.path.name, find_line(self.text, structure))
-            pieces = structure.split(f" {BAR}")
-            if len(pieces) != len(regions):
-                raise BadInput(
-                    f"{place}: condition '{condition}' has {len(pieces)} regions where there should be "
-                    f"{len(regions)}: {', '.join(regions)}."
-                )
-            read[condition] = tuple(read_structure(piece, self.grammar.vocabulary, place) for piece in pieces)
-            for region in read[condition]:
-                self._check_start(region, place)
-                for node in region:
-                    self._check_node(node, named, place)
-        return read
-
-    def _check_start(self, region: Sequence[Node], place: SourceLine) -> None:
-        if region and region[0].name in (*MARKS, *self.grammar.vocabulary.realization.clitics):
-            raise BadInput(
-                f"{place}: a region starts with '{region[0].name}', which belongs to the word before it; "
-                "put it at the end of the region before."
-            )
-
-    def _check_node(self, node: Node, named: dict[str, Node], place: SourceLine) -> None:
-        if not node.repeats:
-            if node.label in named:
-                raise BadInput(
-                    f"{place}: two parts are called '{node.label}'; repeat it with @, or rename one."
-                )
-            if node.label:
-                named[node.label] = node
-            return
-        if node.name not in named:
-            raise UnknownName("earlier part", node.name, named, where=str(place))
-        original = named[node.name]
-        if node.features and (not original.is_category or original.name in self.grammar.rules):
-            raise BadInput(
-                f"{place}: '@{node.name}' changes the features of a phrase; only a word can change."
-            )
-        known = self.grammar.vocabulary.categories.get(original.name, frozenset())
-        for feature in node.features:
-            if feature not in known:
-                raise UnknownName(f"feature of {original.name}", feature, known, where=str(place))
+def _check_node(node: Node, named: dict[str, Node], file: StructureFile, place: SourceLine) -> None:
+    if not node.repeats:
+        if node.label in named:
+            raise BadInput(f"{place}: two parts are called '{node.label}'; repeat it with @, or rename one.")
+        if node.label:
+            named[node.label] = node
+        return
+    if node.name not in named:
+        raise UnknownName("earlier part", node.name, named, where=str(place))
+    file.check_change(node, named[node.name], place)
 
 
 def _check_prediction(

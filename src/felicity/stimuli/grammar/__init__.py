@@ -11,7 +11,13 @@ from felicity.stimuli.grammar.notation import (
     with_words,
 )
 from felicity.stimuli.grammar.realization import MARKS, Alternation, Realization
-from felicity.stimuli.grammar.rules import Avoided, Grammar, Leaf, PhraseRule, find_line, read_grammar
+from felicity.stimuli.grammar.rules import Avoided, Grammar, Leaf, PhraseRule, read_grammar
+from felicity.stimuli.grammar.structure_files import (
+    StructureFile,
+    as_list,
+    list_structure_files,
+    read_structure_file,
+)
 
 __all__ = [
     "MARKS",
@@ -29,11 +35,14 @@ __all__ = [
     "PhraseRule",
     "Realization",
     "SourceLine",
+    "StructureFile",
     "Term",
     "Var",
-    "find_line",
+    "as_list",
+    "list_structure_files",
     "read_features",
     "read_grammar",
     "read_structure",
+    "read_structure_file",
     "with_words",
 ]

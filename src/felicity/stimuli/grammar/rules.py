@@ -10,11 +10,11 @@ a universal subject under n't, some under a negation. A good sentence that match
 
 import random
 import re
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from felicity.core.documents import read_document
 from felicity.core.errors import BadInput
 from felicity.core.files import read_text
 from felicity.stimuli.grammar.features import Bindings, Features, Other, Term, Var, compatible
@@ -121,10 +121,7 @@ def read_grammar(lexical: Notation, folder: Path) -> Grammar:
     """
     path = folder / FILE
     text = read_text(path)
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path}: {error}.") from error
+    tables = dict(read_document(path).content)
     avoid = tuple(_read_avoided(table, path) for table in tables.pop(AVOID, []))
     heads = {category: _head_features(rules) for category, rules in tables.items()}
     vocabulary = replace(

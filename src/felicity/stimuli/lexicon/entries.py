@@ -7,12 +7,12 @@ cell holds one value or several joined by `|`; an empty cell of a feature is the
 
 import csv
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from felicity.core.documents import read_document
 from felicity.core.errors import BadInput, UnknownName
 from felicity.core.files import read_text
 from felicity.stimuli.grammar import Alternation, Atoms, Drawing, Notation, Realization
@@ -88,11 +88,7 @@ def read_lexicon(folder: Path = ENGLISH) -> Lexicon:
 
     Raises BadInput or UnknownName naming the file and the line.
     """
-    text = read_text(folder / LAYOUT)
-    try:
-        layout = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{folder / LAYOUT}: {error}.") from error
+    layout = dict(read_document(folder / LAYOUT).content)
     groups = {name: frozenset(atoms) for name, atoms in layout.pop("groups", {}).items()}
     shared = layout.pop("shared", [])
     small = layout.pop("words", [])

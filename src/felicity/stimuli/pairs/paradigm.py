@@ -4,19 +4,27 @@ A file names its phenomenon and holds one table per paradigm. `good` and `bad` a
 structures of which one pair of alternatives is drawn for each item.
 """
 
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.core.files import read_text
-from felicity.stimuli.grammar import Grammar, Node, Other, SourceLine, find_line, read_structure, with_words
+from felicity.stimuli.grammar import (
+    Grammar,
+    Node,
+    Other,
+    SourceLine,
+    StructureFile,
+    as_list,
+    list_structure_files,
+    read_structure,
+    read_structure_file,
+)
 
 PARADIGMS = "paradigms"
 FILE_KEYS = ("phenomenon", "collection", "words")
 KEYS = ("about", "source", "good", "bad", "differ", "unequal", "allow")
+NEEDED = ("good", "bad", "differ")
 
 
 @dataclass(frozen=True)
@@ -52,10 +60,8 @@ class Paradigm:
 
 def read_builtin(grammar: Grammar, folder: Path) -> dict[str, Paradigm]:
     """The paradigms of a language's folder, by UID."""
-    found: dict[str, Paradigm] = {}
-    for path in sorted((folder / PARADIGMS).glob("*.toml")):
-        found |= {paradigm.uid: paradigm for paradigm in read_paradigms(path, grammar)}
-    return found
+    files = list_structure_files(folder / PARADIGMS)
+    return {paradigm.uid: paradigm for path in files for paradigm in read_paradigms(path, grammar)}
 
 
 def read_paradigms(path: Path, grammar: Grammar) -> list[Paradigm]:
@@ -63,105 +69,58 @@ def read_paradigms(path: Path, grammar: Grammar) -> list[Paradigm]:
 
     Raises BadInput or UnknownName with the file and line.
     """
-    text = read_text(path)
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{path}: {error}.") from error
-    tables = {name: value for name, value in content.items() if isinstance(value, dict)}
-    if not tables:
-        raise BadInput(f"{path}: no paradigm in it; start one with a line [its_name].")
-    for key in content:
-        if key not in tables and key not in FILE_KEYS:
-            raise UnknownName("key", key, FILE_KEYS, where=str(SourceLine(path.name, find_line(text, key))))
-    phenomenon = content.get("phenomenon")
-    vocabulary = with_words(grammar.vocabulary, _as_list(content.get("words", [])))
-    grammar = replace(grammar, vocabulary=vocabulary)
-    reader = _Reader(text, path, grammar)
-    collection = str(content.get("collection", ""))
-    found = [reader.read(uid, table, str(phenomenon or uid)) for uid, table in tables.items()]
-    return [replace(paradigm, collection=collection) for paradigm in found]
+    file = read_structure_file(path, grammar, kind="paradigm", fields=FILE_KEYS)
+    return [_read_paradigm(file, uid) for uid in file.tables]
 
 
-@dataclass(frozen=True)
-class _Reader:
-    text: str
-    path: Path
-    grammar: Grammar
-
-    def read(self, uid: str, table: Mapping[str, Any], phenomenon: str) -> Paradigm:
-        start = find_line(self.text, f"[{uid}]")
-        place = SourceLine(self.path.name, start)
-        for key in table:
-            if key not in KEYS:
-                raise UnknownName("key", key, KEYS, where=str(self._place(start, key)))
-        for key in ("good", "bad", "differ"):
-            if not table.get(key):
-                raise BadInput(f"{place}: paradigm '{uid}' has no '{key}'; add a line {key} = ...")
-        goods, bads = _as_list(table["good"]), _as_list(table["bad"])
-        if len(goods) != len(bads):
-            raise BadInput(
-                f"{self._place(start, 'bad')}: {len(goods)} good structures but {len(bads)} bad ones; "
-                "give each good one its bad one."
-            )
-        differ = frozenset(_as_list(table["differ"]))
-        frames = tuple(self._frame(*texts, start) for texts in zip(goods, bads, strict=True))
-        labels = {node.label for frame in frames for node in (*frame.good, *frame.bad) if node.label}
-        for label in differ - labels:
-            raise UnknownName("part", label, labels, where=str(self._place(start, "differ")))
-        for frame in frames:
-            _check_differences(frame.good, frame.bad, differ, frame.place)
-        allow = frozenset(_as_list(table.get("allow", [])))
-        names = [one.name for one in self.grammar.avoid]
-        for name in allow - set(names):
-            raise UnknownName("pattern to avoid", name, names, where=str(self._place(start, "allow")))
-        return Paradigm(
-            uid=uid,
-            phenomenon=phenomenon,
-            about=str(table.get("about", "")),
-            frames=frames,
-            differ=differ,
-            unequal=table.get("unequal"),
-            place=place,
-            source=str(table.get("source", "")),
-            allow=allow,
+def _read_paradigm(file: StructureFile, uid: str) -> Paradigm:
+    place, table = file.check_table("paradigm", uid, keys=KEYS, needed=NEEDED), file.tables[uid]
+    goods, bads = as_list(table["good"]), as_list(table["bad"])
+    if len(goods) != len(bads):
+        raise BadInput(
+            f"{file.place('bad', place.line)}: {len(goods)} good structures but {len(bads)} bad ones; "
+            "give each good one its bad one."
         )
+    differ = frozenset(as_list(table["differ"]))
+    frames = tuple(_read_frame(file, *texts, place.line) for texts in zip(goods, bads, strict=True))
+    labels = {node.label for frame in frames for node in (*frame.good, *frame.bad) if node.label}
+    for label in differ - labels:
+        raise UnknownName("part", label, labels, where=str(file.place("differ", place.line)))
+    for frame in frames:
+        _check_differences(frame.good, frame.bad, differ, frame.place)
+    return Paradigm(
+        uid=uid,
+        phenomenon=file.phenomenon(uid),
+        about=str(table.get("about", "")),
+        frames=frames,
+        differ=differ,
+        unequal=table.get("unequal"),
+        place=place,
+        source=str(table.get("source", "")),
+        collection=str(file.fields.get("collection", "")),
+        allow=file.check_allowed(uid, place),
+    )
 
-    def _frame(self, good: str, bad: str, start: int) -> Frame:
-        good_place, bad_place = self._place(start, good), self._place(start, bad)
-        parts = read_structure(good, self.grammar.vocabulary, good_place)
-        others = read_structure(bad, self.grammar.vocabulary, bad_place)
-        named = {node.label: node for node in parts if node.label}
-        if len(named) != sum(node.label is not None for node in parts):
-            raise BadInput(f"{good_place}: two parts have the same label; rename one.")
-        for place, node in enumerate(parts):
-            if node.repeats and node.name not in {one.label for one in parts[:place]}:
-                raise UnknownName("earlier part", node.name, named, where=str(good_place))
-            if node.repeats and node.features:
-                raise BadInput(f"{good_place}: '@{node.name}' changes features; only the bad structure can.")
-        for node in others:
-            if node.repeats and node.name not in named:
-                raise UnknownName("part", node.name, named, where=str(bad_place))
-            if node.repeats and node.features and not self._is_word(named[node.name]):
-                raise BadInput(
-                    f"{bad_place}: '@{node.name}' changes the features of a phrase; only a word can change."
-                )
-            if node.repeats:
-                self._check_features(node, named[node.name], bad_place)
-        return Frame(parts, others, bad_place)
 
-    def _check_features(self, node: Node, original: Node, place: SourceLine) -> None:
-        known = self.grammar.vocabulary.categories.get(original.name, frozenset())
-        for feature in node.features:
-            if feature not in known:
-                raise UnknownName(f"feature of {original.name}", feature, known, where=str(place))
-
-    def _is_word(self, node: Node) -> bool:
-        return node.is_category and node.name not in self.grammar.rules
-
-    def _place(self, start: int, piece: str) -> SourceLine:
-        rest = "\n".join(self.text.split("\n")[start - 1 :])
-        return SourceLine(self.path.name, start - 1 + find_line(rest, piece))
+def _read_frame(file: StructureFile, good: str, bad: str, start: int) -> Frame:
+    good_place, bad_place = file.place(good, start), file.place(bad, start)
+    parts = read_structure(good, file.grammar.vocabulary, good_place)
+    others = read_structure(bad, file.grammar.vocabulary, bad_place)
+    named = {node.label: node for node in parts if node.label}
+    if len(named) != sum(node.label is not None for node in parts):
+        raise BadInput(f"{good_place}: two parts have the same label; rename one.")
+    for place, node in enumerate(parts):
+        if node.repeats and node.name not in {one.label for one in parts[:place]}:
+            raise UnknownName("earlier part", node.name, named, where=str(good_place))
+        if node.repeats and node.features:
+            raise BadInput(f"{good_place}: '@{node.name}' changes features; only the bad structure can.")
+    for node in others:
+        if not node.repeats:
+            continue
+        if node.name not in named:
+            raise UnknownName("part", node.name, named, where=str(bad_place))
+        file.check_change(node, named[node.name], bad_place)
+    return Frame(parts, others, bad_place)
 
 
 def _check_differences(
@@ -199,7 +158,3 @@ def _outside(nodes: Iterable[Node], differ: frozenset[str], side: str) -> list[s
         else:
             found.append(f"'{node.name}'" + (f" of the {side} structure" if node.is_category else ""))
     return found
-
-
-def _as_list(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else [str(value)]

@@ -14,7 +14,6 @@ replace = { category = "other" }
 import csv
 import io
 import random
-import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from typing import Any
 
 import polars as pl
 
+from felicity.core.documents import read_document, read_packaged_toml
 from felicity.core.errors import BadInput, UnknownName
 from felicity.core.files import read_text
 from felicity.stimuli.items import CLOZE_ITEMS
@@ -83,15 +83,12 @@ def read_template(name: str) -> Template:
     Raises UnknownName, or BadInput if the file says something that no template has.
     """
     if name in list_templates():
-        text = (files("felicity.stimuli.templates") / "builtin" / f"{name}.toml").read_text(encoding="utf-8")
+        content = read_packaged_toml("felicity.stimuli.templates", f"builtin/{name}.toml")
     elif name.endswith(".toml"):
-        text = read_text(Path(name))
+        content = read_document(Path(name)).content
     else:
         raise UnknownName("template", name, list_templates(), hint="or name a .toml file")
-    try:
-        return parse_template(tomllib.loads(text), where=name)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"{name} is not TOML: {error}.") from error
+    return parse_template(content, where=name)
 
 
 def parse_template(given: Mapping[str, Any], *, where: str) -> Template:
