@@ -22,6 +22,10 @@ def repair(
     reviewed: Annotated[
         bool, typer.Option("--reviewed", help="DATASET is the reviewed sheet: write the set agreed on.")
     ] = False,
+    lexicon: Annotated[
+        str | None,
+        typer.Option(help="Words of a built-in language or of a folder; by default, of the set's language."),
+    ] = None,
     band: Annotated[float, typer.Option(min=0.0, help="Largest difference in Zipf frequency.")] = 1.0,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="File to write: .csv, .tsv, .jsonl or .parquet.")
@@ -40,6 +44,7 @@ def repair(
     Examples:
       felicity stimuli repair my_pairs.csv -m smollm2 -o sheet.csv
       felicity stimuli repair sheet.csv --reviewed -o repaired.csv
+      felicity stimuli repair my_german_pairs.csv --lexicon german -o sheet.csv
     """
     from felicity.api.pairs import accept_repairs, check_pairs_file, repair_pairs, write_pairs
     from felicity.core.files import read_frame
@@ -51,7 +56,12 @@ def repair(
         out.print(f"{len(accepted):,} pairs in {output}.", soft_wrap=True, markup=False)
         return
     found = repair_pairs(
-        dataset, tokenizer or ["smollm2"], columns=data.columns, folder=data.source, band=band
+        dataset,
+        tokenizer or ["smollm2"],
+        columns=data.columns,
+        folder=data.source,
+        band=band,
+        lexicon=lexicon,
     )
     write_pairs(found.sheet, output)
     if json:

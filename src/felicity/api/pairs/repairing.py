@@ -8,9 +8,16 @@ import polars as pl
 
 from felicity.api.pairs.making import open_counters
 from felicity.core.errors import BadInput
-from felicity.data import Columns, open_frequency, read_dataset
-from felicity.stimuli.lexicon import ENGLISH, read_lexicon
-from felicity.stimuli.pairs import Repairer, Signatures, tabulate_repairs
+from felicity.data import Columns, Dataset, open_frequency, read_dataset
+from felicity.run import infer_language
+from felicity.stimuli.pairs import (
+    Repairer,
+    Signatures,
+    find_language,
+    list_languages,
+    read_language,
+    tabulate_repairs,
+)
 
 REFUSALS = {"no", "n", "drop", "reject", "0"}
 SHEET = ("item", "status", "good", "bad", "decision")
@@ -36,13 +43,16 @@ def repair_pairs(
     folder: Path | None = None,
     frequency: bool = True,
     band: float = 1.0,
-    lexicon: Path = ENGLISH,
+    lexicon: str | None = None,
 ) -> RepairedSet:
     """Keep the pairs that are equally long under all tokenizers, propose replacements for the others.
 
-    Raises BadInput if the dataset is not one of pairs.
+    lexicon: where words are taken from, a built-in language or a folder; by default the language of the set.
+
+    Raises BadInput if the dataset is not one of pairs, or its language is none that there are words of.
     """
-    items = read_dataset(dataset, columns, folder=folder).items
+    data = read_dataset(dataset, columns, folder=folder)
+    items = data.items
     if set(items["condition"].unique()) != {"good", "bad"}:
         raise BadInput(f"{dataset} is not a set of pairs of a good and a bad sentence.")
     sides = [
@@ -52,15 +62,28 @@ def repair_pairs(
         for condition in ("good", "bad")
     ]
     pairs = sides[0].join(sides[1].drop("suite"), on="item", maintain_order="left")
+    words = read_language(lexicon or _find_lexicon(data)).lexicon
     repairer = Repairer(
-        read_lexicon(lexicon),
+        words,
         Signatures(open_counters(tokenizers)),
-        frequency=open_frequency() if frequency else None,
+        frequency=open_frequency(words.language) if frequency else None,
         band=band,
     )
     repairs = repairer.repair(list(pairs.select("good", "bad").iter_rows()))
     sheet = tabulate_repairs(pairs["item"].to_list(), repairs)
     return RepairedSet(sheet=sheet.insert_column(1, pairs["suite"]))
+
+
+def _find_lexicon(data: Dataset) -> str:
+    code = infer_language(data.items["text"].to_list(), data.languages)
+    language = find_language(code) if code else None
+    if language is None:
+        known = ", ".join(list_languages())
+        raise BadInput(
+            f"There are no words of the language of {data.name} ({code or 'unknown'}); name a language "
+            f"({known}) or a folder of your own with --lexicon."
+        )
+    return language
 
 
 def accept_repairs(sheet: pl.DataFrame) -> pl.DataFrame:

@@ -34,6 +34,12 @@ def list_languages() -> list[str]:
     return sorted(folder.name for folder in LANGUAGES.iterdir() if (folder / "layout.toml").is_file())
 
 
+def find_language(code: str) -> str | None:
+    """The built-in language that has a code (`en`), if there is one."""
+    codes = {read_lexicon(LANGUAGES / name).language: name for name in list_languages()}
+    return codes.get(code)
+
+
 def read_language(spec: str = "english") -> Language:
     """A language by its name, or from a folder of your own.
 

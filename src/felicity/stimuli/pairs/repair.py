@@ -17,14 +17,16 @@ from felicity.stimuli.pairs.signatures import Signatures
 
 KEPT, PROPOSED, DROPPED = "kept", "proposed", "dropped"
 MARKS = ".,?!;:"
-# What a replacement must share with the word it replaces.
+# What a replacement must share with the word it replaces, if the words of the language have it.
 ALIKE = {
-    "N": ("num", "sem", "irregular", "count", "rel"),
-    "V": ("form", "num", "frame", "subj", "obj", "agent"),
-    "Adj": ("sem", "kind"),
+    "N": ("num", "case", "gender", "sem", "irregular", "count", "rel", "plural", "weak"),
+    "V": ("form", "num", "frame", "subj", "obj", "agent", "perf"),
+    "Adj": ("num", "case", "gender", "decl", "sem", "kind"),
     "Name": ("gender",),
     "Adv": ("kind",),
 }
+# Features in which the forms of one word differ.
+INFLECTION = ("form", "num", "case", "decl")
 # A verb in both sentences must take whatever the old one takes, since its subject and object stay.
 TAKEN = ("subj", "obj")
 
@@ -137,7 +139,7 @@ def tabulate_repairs(names: Sequence[str], repairs: Sequence[Repair]) -> pl.Data
 
 
 def _inflection(reading: WordForm) -> tuple[str, ...]:
-    return tuple(name for name in ("form", "num") if name in reading.features)
+    return tuple(name for name in INFLECTION if name in reading.features)
 
 
 def _bare(word: str) -> str:
