@@ -68,43 +68,44 @@ def test_an_interaction_is_a_difference_of_differences_over_items() -> None:
     assert lacking["n"] == 2
 
 
-# Loftus and Masson (1994), Table 2: words recalled by ten subjects after three exposure durations.
-RECALLED = tuple(
-    zip(
-        (10, 6, 11, 22, 16, 15, 1, 12, 9, 8),
-        (13, 8, 14, 23, 18, 17, 1, 15, 12, 9),
-        (13, 8, 14, 25, 20, 17, 4, 17, 12, 12),
-        strict=True,
-    )
+# The data set Orange of R, matrix(Orange$circumference, 7): five trees (items) at seven ages (cells).
+AGES = (118, 484, 664, 1004, 1231, 1372, 1582)
+TREES = (
+    (30, 58, 87, 115, 120, 142, 145),
+    (33, 69, 111, 156, 172, 203, 203),
+    (30, 51, 75, 108, 115, 139, 140),
+    (32, 62, 112, 167, 179, 209, 214),
+    (30, 49, 81, 125, 142, 174, 177),
 )
 
 
-def list_recalled(cells: int) -> pl.DataFrame:
+def list_trees(cells: int) -> pl.DataFrame:
     return pl.DataFrame(
         [
-            {"item": item, "duration": (1, 2, 5)[place], "y": float(row[place])}
-            for item, row in enumerate(RECALLED)
+            {"item": item, "age": AGES[place], "y": float(row[place])}
+            for item, row in enumerate(TREES)
             for place in range(cells)
         ]
     )
 
 
-def test_within_item_variances_have_the_published_mean_square() -> None:
-    table = average_within(list_recalled(3), y="y", x="duration")
-    assert table["mean"].to_list() == pytest.approx([11.0, 13.0, 14.2])
-    # Their mean is the mean square of subjects by conditions, published as .61 (Morey 2008 shows why).
+def test_within_item_variances_are_those_of_r() -> None:
+    table = average_within(list_trees(7), y="y", x="age")
+    assert table["mean"].to_list() == pytest.approx([31.0, 57.8, 93.2, 134.2, 145.6, 173.4, 175.8])
     half = (table["high"] - table["low"]) / 2
-    squares = [(width / t.ppf(0.975, 9)) ** 2 * 10 for width in half]
-    assert sum(squares) / 3 == pytest.approx(0.6148, abs=1e-4)
-    # Worked by hand for the first duration: deviations from the subjects' means have the variance 0.242, and
-    # 0.242 * 3 / 2 = 0.363.
-    assert squares[0] == pytest.approx(0.363, abs=1e-3)
+    squares = [(width / t.ppf(0.975, 4)) ** 2 * 5 for width in half]
+    # x <- matrix(Orange$circumference, 7); y <- sweep(x, 2, colMeans(x)); 7/6 * apply(y, 1, var)
+    expected = [434.36904762, 277.85238095, 56.93571429, 41.10238095, 91.13571429, 194.13571429, 209.60238095]
+    assert squares == pytest.approx(expected)
+    # Morey (2008): their mean is the mean square of items by cells. In R, the residual mean square of
+    # aov(circumference ~ factor(age) + Error(Tree/factor(age)), data = Orange) is 186.447619.
+    assert sum(squares) / 7 == pytest.approx(186.447619)
 
 
 def test_within_items_two_cells_have_the_interval_of_their_difference() -> None:
-    frame = list_recalled(2)
-    table = average_within(frame, y="y", x="duration")
-    first, second = (frame.filter(duration=value)["y"].to_numpy() for value in (1, 2))
+    frame = list_trees(2)
+    table = average_within(frame, y="y", x="age")
+    first, second = (frame.filter(age=value)["y"].to_numpy() for value in AGES[:2])
     ends = ttest_rel(second, first).confidence_interval()
     half = (table["high"] - table["low"])[0] / 2
     assert half * math.sqrt(2) == pytest.approx((ends.high - ends.low) / 2)
@@ -124,10 +125,10 @@ def test_items_are_aligned_within_each_region() -> None:
 
 
 def test_within_item_intervals_refuse_what_they_cannot_align() -> None:
-    frame = list_recalled(3)
-    with pytest.raises(BadInput, match="Item 9 has 2 of 3 cells"):
-        average_within(frame.head(-1), y="y", x="duration")
+    frame = list_trees(3)
+    with pytest.raises(BadInput, match="Item 4 has 2 of 3 cells"):
+        average_within(frame.head(-1), y="y", x="age")
     with pytest.raises(BadInput, match="name a factor"):
         average_within(frame.with_columns(place=1), y="y", x="place")
     with pytest.raises(UnknownName, match="--item"):
-        average_within(frame, y="y", x="duration", item="zzz")
+        average_within(frame, y="y", x="age", item="zzz")
