@@ -35,6 +35,13 @@ N, SEED = 20, 1
 TIE = 1e-6
 COLUMNS = ("smollm2", "ngram", "frequency", "length")
 WORD = {"smollm2": "SmolLM2", "ngram": "5-gram", "frequency": "frequency", "length": "length"}
+TITLES = {
+    "blimp": "BLiMP's phenomena",
+    "beyond": "Beyond BLiMP",
+    "english designs": "English designs",
+    "german": "German",
+    "german designs": "German designs",
+}
 # Above and below these a baseline decides a paradigm, whatever a model knows about the construction.
 HIGHEST, LOWEST = 0.9, 0.1
 
@@ -222,7 +229,7 @@ def write_page(table: pl.DataFrame) -> list[str]:
     ]
     for (kind,), part in table.group_by("set", maintain_order=True):
         means = " | ".join(percent(part[name].mean()) for name in COLUMNS)
-        lines.append(f"| {kind} | {part.height} | {means} |")
+        lines.append(f"| {TITLES[str(kind)]} | {part.height} | {means} |")
     lines += ["", "## What a baseline decides", ""]
     lines += [*DECIDED.splitlines(), ""]
     for name in ("ngram", "frequency"):
@@ -236,7 +243,7 @@ def write_page(table: pl.DataFrame) -> list[str]:
             )
             lines.append(f"- {WORD[name]} {sign}: {', '.join(named) or 'none'}.")
     for (kind,), part in table.group_by("set", maintain_order=True):
-        lines += ["", f"## {str(kind).capitalize()}", ""]
+        lines += ["", f"## {TITLES[str(kind)]}", ""]
         claim = "designs" in str(kind)
         lines.append(
             f"| {'design | prediction' if claim else 'paradigm'} | " + " | ".join(WORD.values()) + " |"
