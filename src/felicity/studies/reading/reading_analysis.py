@@ -93,7 +93,7 @@ def analyse(folder: StudyFolder) -> dict[str, pl.DataFrame]:
             notes.append(f"{measure} is left out: {error}")
     if reading.measures and not found:
         raise BadInput(f"None of {', '.join(reading.measures)} can be predicted: {notes[-1]}")
-    tables |= _collect(found, scored, seed=settings.seed)
+    tables |= _collect(found, scored, settings)
     tables["residuals"] = _list_residuals(words, found)
     notes += [note for one in found for note in one.notes]
     if reading.trials is not None and settings.mixed:
@@ -174,7 +174,9 @@ def _list_residuals(words: pl.DataFrame, found: list[MeasureFit]) -> pl.DataFram
     return placed.join(whole, on="row", maintain_order="right").drop("row")
 
 
-def _collect(found: list[MeasureFit], scored: pl.DataFrame, *, seed: int) -> dict[str, pl.DataFrame]:
+def _collect(
+    found: list[MeasureFit], scored: pl.DataFrame, settings: ReadingSettings
+) -> dict[str, pl.DataFrame]:
     """The tables of all measures."""
 
     def frame(rows: list[dict[str, Any]], schema: dict[str, pl.DataType]) -> pl.DataFrame:
@@ -190,8 +192,8 @@ def _collect(found: list[MeasureFit], scored: pl.DataFrame, *, seed: int) -> dic
         "curves": join([part for one in found for part in one.curves], CURVES),
         "alignment": join([part for one in found for part in one.alignment], SHIFTS),
         "excluded": frame([row for one in found for row in one.excluded], LEFT_OUT),
-        "comparisons": _compare_models(found, seed=seed),
-        "correction": _compare_corrections(found, seed=seed),
+        "comparisons": _compare_models(found, settings),
+        "correction": _compare_corrections(found, settings),
         "quality": _measure_quality(fit, scored),
     }
 
@@ -212,11 +214,11 @@ def _adjust(table: pl.DataFrame, family: list[str]) -> pl.DataFrame:
     return both.drop("_place")
 
 
-def _compare_models(found: list[MeasureFit], *, seed: int) -> pl.DataFrame:
+def _compare_models(found: list[MeasureFit], settings: ReadingSettings) -> pl.DataFrame:
     """Every two models on the same words of a measure, by flipping signs of whole sentences."""
     rows = [
         {"measure": one.measure, "first": first, "second": second}
-        | _test_difference(one, one.gains[first], one.gains[second], seed=seed)
+        | _test_difference(one, one.gains[first], one.gains[second], settings)
         for one in found
         for first, second in combinations(one.gains, 2)
     ]
@@ -224,26 +226,28 @@ def _compare_models(found: list[MeasureFit], *, seed: int) -> pl.DataFrame:
     return _adjust(pl.DataFrame(rows, schema=schema), ["measure"]).select(*COMPARISONS)
 
 
-def _compare_corrections(found: list[MeasureFit], *, seed: int) -> pl.DataFrame:
+def _compare_corrections(found: list[MeasureFit], settings: ReadingSettings) -> pl.DataFrame:
     """Words corrected for trailing white space against plain sums, of every model on the same words."""
     rows = []
     for one in found:
         for model, ways in one.both.items():
             if CORRECTED in ways and PLAIN in ways:
                 deltas = {name: ways[name].delta for name in (CORRECTED, PLAIN)}
-                tested = _test_difference(one, ways[CORRECTED], ways[PLAIN], seed=seed)
+                tested = _test_difference(one, ways[CORRECTED], ways[PLAIN], settings)
                 rows.append({"measure": one.measure, "model": model, **deltas, **tested})
     schema = {name: dtype for name, dtype in CORRECTION.items() if name != "p_holm"}
     table = pl.DataFrame(rows, schema=schema).with_columns(family=pl.lit(0))
     return _adjust(table, ["family"]).select(*CORRECTION)
 
 
-def _test_difference(one: MeasureFit, first: Gain, second: Gain, *, seed: int) -> dict[str, float]:
+def _test_difference(
+    one: MeasureFit, first: Gain, second: Gain, settings: ReadingSettings
+) -> dict[str, float]:
     """What two gains on the same words differ by: n, difference, low, high and p, over sentences."""
     codes = cluster_codes(one.rows, SENTENCE)
     apart = first.per_row - second.per_row
-    interval = bootstrap_mean(apart, clusters=codes, seed=seed)
-    test = permute_differences(sum_by_cluster(apart, codes), n=len(apart), seed=seed)
+    interval = bootstrap_mean(apart, clusters=codes, draws=settings.draws, seed=settings.seed)
+    test = permute_differences(sum_by_cluster(apart, codes), n=len(apart), seed=settings.seed)
     ends = {"difference": interval.estimate, "low": interval.low, "high": interval.high}
     return {"n": len(apart), "p": test.p} | ends
 
