@@ -2,7 +2,7 @@
 
     felicity run fair.parquet -m smollm2 --measure lp --measure mean_lp --measure pen_lp -o runs/fair
     felicity run twin.parquet -m smollm2 --measure lp --measure mean_lp --measure pen_lp -o runs/twin
-    felicity run blimp --sample 100 -m smollm2 --measure lp --measure mean_lp --measure pen_lp -o runs/blimp
+    felicity run blimp --sample 15 -m smollm2 --measure lp --measure mean_lp --measure pen_lp -o runs/blimp
     python docs/studies/pairs/evaluation.py runs/fair runs/twin runs/blimp
 
 Writes evaluation.csv and evaluation.md beside this file: accuracy with 95% intervals, correlations over
@@ -21,6 +21,11 @@ from felicity.studies.bias import SPLITS, measure_lengths
 
 FOLDER = Path(__file__).parent
 SETS = ("fair", "twin", "blimp")
+INTRODUCTION = """\
+As many pairs of each of BLiMP's paradigms from three sets: pairs of equal token length (fair), the same with
+their differing words drawn again whatever their length (twin), and BLiMP's own. A=U: both sentences are
+equally long; A>U: the good one is longer; A<U: the bad one is. In parentheses 95% intervals. How the sets are
+made is described in [Minimal pairs of equal token length](../pairs.md)."""
 
 
 def main() -> None:
@@ -28,7 +33,7 @@ def main() -> None:
     runs = dict(zip(SETS, map(Path, sys.argv[1:4]), strict=True))
     suites = join_suites(runs)
     suites.write_csv(FOLDER / "evaluation.csv")
-    lines = ["# SmolLM2 on the matched pairs, their unmatched twin and BLiMP", ""]
+    lines = ["# SmolLM2 on the matched pairs, their unmatched twin and BLiMP", "", INTRODUCTION, ""]
     for (measure,), part in suites.group_by("measure", maintain_order=True):
         lines += [f"## {measure}", "", *describe(part), *split(runs, str(measure)), ""]
     lines += tabulate(suites.filter(measure="lp"))
