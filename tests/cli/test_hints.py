@@ -169,3 +169,23 @@ def test_the_old_name_of_an_option_answers_with_the_new_one(cli: Cli, old: str, 
     answer = cli("report", "runs/none", old)
     assert (answer.code, answer.err) == (2, f"The option {old.split('=')[0]} is now called {new}.\n")
     assert "--anyway" not in cli("judge", "--", "One text.", "--anyway").err
+
+
+def test_the_option_of_another_command_is_answered_with_that_command(cli: Cli) -> None:
+    answer = cli("run", "babylm", "--task=wug_adj")
+    assert (answer.code, answer.err) == (
+        2,
+        "`felicity run` has no option --task; `felicity benchmark` has it.\n",
+    )
+
+
+def test_a_study_prints_its_question_before_its_answer(cli: Cli, tmp_path: Path, tiny_model: Path) -> None:
+    path = tmp_path / "blanks.csv"
+    path.write_text("item,condition,context_text,text\n1,a,The cat saw the,dog\n2,a,The dog saw the,cat\n")
+    answer = cli("cloze", path, "-m", tiny_model, "-o", tmp_path / "out", "-q")
+    question, found, *_ = [line for line in answer.out.splitlines() if line.startswith(("How", "The target"))]
+    assert question == "How often is the target among a model's likeliest words?"
+    assert found.startswith("The target is among")
+    assert (
+        "Words that count as found: in blanks the targets of the frames of every condition (a)." in answer.out
+    )

@@ -64,7 +64,7 @@ def test_two_runs_of_one_model_on_different_items_are_refused_with_an_item(
     evaluate(str(part), open_model(str(tiny_model)), out=tmp_path / "part")
     told = cli("compare", run, tmp_path / "part")
     assert told.code == 2
-    assert "2 items have no answer" in told.err
+    assert f"{tmp_path / 'part'} has no answer to 2 items of {run}, such as" in told.err
 
 
 def test_items_of_one_name_and_other_texts_are_refused(

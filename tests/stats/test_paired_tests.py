@@ -48,8 +48,8 @@ def test_answers_are_paired_by_item_whatever_their_order() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "complaint"),
     [
-        ([1, 0, 1], [1, 0], "1 items have no answer in the second table, such as 'i2'"),
-        ([1, 0], [1, 0, 1], "no answer in the first table"),
+        ([1, 0, 1], [1, 0], "1 item without an answer in the second table, such as 'i2'"),
+        ([1, 0], [1, 0, 1], "without an answer in the first table"),
         ([1, float("nan")], [1, 0], "missing value"),
         ([1, 3], [1, 0], "answers must be between 0 and 1"),
         ([], [], "no rows"),

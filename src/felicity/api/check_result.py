@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.schemas import BASELINES
+from felicity.core.wording import percent
 from felicity.data import PROBLEMS
 from felicity.report import render_result
 from felicity.stimuli.review import LogCheck
@@ -72,11 +73,11 @@ class Checked:
         overall = self.baselines.filter(level="overall")
         if overall.is_empty():
             return ""
-        told = ", ".join(f"{row['baseline']} {100 * row['accuracy']:.1f}%" for row in overall.to_dicts())
+        told = ", ".join(f"{row['baseline']} {percent(row['accuracy'])}%" for row in overall.to_dicts())
         said = f"Judged right without a model: {told}."
         if len(self.decided):
             named = [
-                f"{row['name']} ({row['baseline']} {100 * row['accuracy']:.0f}%)"
+                f"{row['name']} ({row['baseline']} {percent(row['accuracy'], 0)}%)"
                 for row in self.decided.to_dicts()
             ]
             said += f" Above 90% or below 10%: {', '.join(named)}."

@@ -136,6 +136,7 @@ def compare(
     ('lp', 'mean_lp', 48)
     """
     answers = read_run_judgements(runs, measure=measure)
+    answers.refuse_missing()
     return compare_answers(answers, by=by, test=test, ties=ties, items=items, seed=seed)
 
 
@@ -218,7 +219,7 @@ def _describe_least(table: pl.DataFrame) -> list[str]:
     least = float(table["least_p"].max() or 0)  # type: ignore[arg-type]
     if least < ALPHA / 5:
         return []
-    return [f"With so few suites or items the smallest p that this test can give is {least:.2g}."]
+    return [f"With so few suites or items the smallest p that this test can give is {p_cell(least)}."]
 
 
 def _side_by_side(whole: Comparison, dataset: str, links: Mapping[str, str]) -> Figure:

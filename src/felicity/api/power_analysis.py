@@ -239,6 +239,7 @@ def _read_shares(
     if len(runs) != 2 or only_first is not None or only_second is not None:
         raise BadInput("Give two runs, or the shares --only-first and --only-second, not both.")
     answers = read_run_judgements(runs, measure=measure)
+    answers.refuse_missing()
     pairs = pair_answers(*answers.frames.values(), cluster="suite", ties="drop")
     left_out = next(iter(answers.frames.values())).height - pairs.n
     tied = f"; {left_out:,} tied items are left out, since power needs right or wrong"

@@ -41,6 +41,8 @@ from felicity.core.errors import BadInput, FelicityError
 BAD_INPUT = 2
 INTERRUPTED = 130
 # Options and commands (the words after `felicity`) that have another name now.
+# An option that one command has and another is asked for.
+ELSEWHERE = {("run", "--task"): "benchmark"}
 RENAMED = {
     "--anyway": "--force",
     "--cut-by": "--length-tokenizer",
@@ -134,7 +136,7 @@ def _check_environment() -> None:
 
 
 def _refuse_old_names(arguments: list[str]) -> None:
-    """Name the new command or option to whoever uses the old one.
+    """Name the new command or option to whoever uses the old one, or that of another command.
 
     Raises BadInput.
     """
@@ -143,6 +145,9 @@ def _refuse_old_names(arguments: list[str]) -> None:
         if name in RENAMED:
             raise BadInput(f"`felicity {name}` is now `felicity {RENAMED[name]}`.")
     for name in (word.split("=")[0] for word in words if word.startswith("--")):
+        if (words[0], name) in ELSEWHERE:
+            other = ELSEWHERE[words[0], name]
+            raise BadInput(f"`felicity {words[0]}` has no option {name}; `felicity {other}` has it.")
         if name in RENAMED:
             raise BadInput(f"The option {name} is now called {RENAMED[name]}.")
 

@@ -6,6 +6,7 @@ import typer
 
 from felicity.cli.options import Json
 from felicity.cli.terminal import out, print_json, print_rows
+from felicity.core.wording import decimal
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List or clear the cached scores.")
 ModelFilter = Annotated[str | None, typer.Option("--model", "-m", help="Only scores of this model.")]
@@ -30,11 +31,11 @@ def list_scores(model: ModelFilter = None, json: Json = False) -> None:
         out.print("No scores are cached.")
         return
     shown = [
-        {name: f"{value:.1f}" if isinstance(value, float) else value for name, value in row.items()}
+        {name: decimal(value, 1) if isinstance(value, float) else value for name, value in row.items()}
         for row in rows
     ]
     print_rows([{k: v for k, v in row.items() if k != "path"} for row in shown], right=("texts", "frames"))
-    out.print(f"\n{sum(row['megabytes'] for row in rows):,.1f} MB in all.")
+    out.print(f"\n{decimal(sum(row['megabytes'] for row in rows), 1)} MB in all.")
 
 
 @app.command()

@@ -50,6 +50,7 @@ from felicity.cli.options import (
     refuse_unused,
 )
 from felicity.cli.terminal import err, step_bar
+from felicity.core.wording import decimal
 
 if TYPE_CHECKING:
     from felicity.core.policy import Policy
@@ -222,12 +223,20 @@ class ModelOptions:
     tokenizer: Tokenizer = None
 
     def open(
-        self, spec: str, policy: "Policy", *, quiet: bool, fields: list[str] | None = None, serve: bool = True
+        self,
+        spec: str,
+        policy: "Policy",
+        *,
+        quiet: bool,
+        fields: list[str] | None = None,
+        serve: bool = True,
+        announce_begin: bool = True,
     ) -> "Model":
         """The model, with a progress bar while it is downloaded or converted.
 
         fields: what was set by --policy, refused if the model does not use it. serve: whether the
-        server options apply to this model.
+        server options apply to this model. announce_begin: say which begin token was measured; a study
+        says so itself, once its input is accepted.
         """
         from felicity.run import open_model
 
@@ -246,12 +255,13 @@ class ModelOptions:
                 cache=self._cached(),
             )
         refuse_unused([lm.info], fields)
-        if lm.info.notes.get("begin_gains") and not quiet:
-            err.print(f"Begin token: {lm.info.notes['begin_token']}.", markup=False, soft_wrap=True)
+        if announce_begin and lm.info.begin_line and not quiet:
+            err.print(lm.info.begin_line, markup=False, soft_wrap=True)
         if lm.dtype and lm.dtype.slow:
             err.print(
-                f"Products in {lm.dtype.taken} run at {lm.dtype.speedup:.2f} times the speed of float32's on "
-                "this machine, which is too little to save time; leave --dtype out, or use --dtype auto.",
+                f"Products in {lm.dtype.taken} run at {decimal(lm.dtype.speedup)} times the speed of "
+                "float32's on this machine, which is too little to save time; leave --dtype out, or use "
+                "--dtype auto.",
                 soft_wrap=True,
             )
         return lm

@@ -7,6 +7,7 @@ import typer
 
 from felicity.cli.options import Json, Quiet
 from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
+from felicity.core.wording import decimal
 
 if TYPE_CHECKING:
     from felicity.papers.reproduce import Checked, Paper
@@ -158,4 +159,4 @@ def _print_check(checked: "Checked", *, every: bool) -> None:
     told = "Every claim that was run has its expected status."
     if unexpected:
         told = f"{unexpected} of {len(checked.verdicts)} claims do not have their expected status."
-    out.print(f"{told} {checked.seconds:.1f} s.")
+    out.print(f"{told} {decimal(checked.seconds, 1)} s.")

@@ -28,7 +28,7 @@ from felicity.core.contrasts import ACCURACY
 from felicity.core.errors import BadInput
 from felicity.core.policy import describe_policies
 from felicity.core.regions import BOUNDARIES
-from felicity.core.wording import decimal, format_interval, percent
+from felicity.core.wording import decimal, format_digits, format_interval, percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -224,7 +224,7 @@ def _print_summary(done: "Run") -> None:
         out.print(
             f"Scored in {precision['dtype']}; {precision['rescored']:,} of {precision['items']:,} items "
             "again in float32, the smallest margins first. Verdicts expected to differ from float32's: at "
-            f"most {precision['expected_differences']:.2g} (estimated).",
+            f"most {format_digits(precision['expected_differences'], 2)} (estimated).",
             soft_wrap=True,
         )
     headline = done.headline
@@ -251,7 +251,7 @@ def _print_summary(done: "Run") -> None:
             )
     if "baselines" in done.tables:
         overall = done["baselines"].filter(level="overall").to_dicts()
-        told = ", ".join(f"{row['baseline']} {100 * row['accuracy']:.1f}" for row in overall)
+        told = ", ".join(f"{row['baseline']} {percent(row['accuracy'])}" for row in overall)
         out.print(f"Without a model: {told}.", soft_wrap=True, markup=False)
     if headline != ACCURACY:
         out.print(headline.describe(), soft_wrap=True, markup=False)

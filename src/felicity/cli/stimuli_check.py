@@ -8,6 +8,7 @@ import typer
 from felicity.cli.model_options import DataOptions, takes_groups
 from felicity.cli.options import Json
 from felicity.cli.terminal import err, out, print_json, print_rows
+from felicity.core.wording import decimal
 
 if TYPE_CHECKING:
     from felicity.api import Checked
@@ -106,7 +107,7 @@ def _print(found: "Checked", *, shown: int | None) -> None:
     table = found.table_of_baselines()
     if len(table):
         names = [name for name in table.columns if name not in ("suite", "n")]
-        rows = [row | {name: f"{row[name]:.1f}" for name in names} for row in table.to_dicts()]
+        rows = [row | {name: decimal(row[name], 1) for name in names} for row in table.to_dicts()]
         print_rows(rows, right=("n", *names))
         out.print(f"{found.describe_baselines()}\n", markup=False, soft_wrap=True)
     if found.log is not None and found.log.whole:

@@ -7,7 +7,7 @@ import typer
 
 from felicity.cli.options import Json, Quiet
 from felicity.cli.terminal import err, out, print_json, print_rows, progress_bar
-from felicity.core.wording import format_share, percent
+from felicity.core.wording import decimal, format_share, percent
 
 if TYPE_CHECKING:
     import polars as pl
@@ -145,7 +145,7 @@ def _print_account(made: "PairSet", unparsed: "pl.DataFrame | None", path: Path,
     begun, seconds = int(made.account["begun"].sum()), float(made.account["seconds"].sum())
     out.print(
         f"\n{total:,} pairs in {path}; {dropped:,} of {begun:,} dropped for their length "
-        f"({percent(dropped / max(begun, 1), 2)}%), {seconds:.0f} s.",
+        f"({percent(dropped / max(begun, 1), 2)}%), {decimal(seconds, 0)} s.",
         soft_wrap=True,
         markup=False,
     )

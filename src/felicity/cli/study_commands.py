@@ -189,7 +189,7 @@ def _opener(
 
     def open_one(spec: str, other: "Policy | None") -> "Model":
         serve = spec.startswith("openai:") or not some_served
-        lm = opening.open(spec, other or policy, quiet=quiet, serve=serve)
+        lm = opening.open(spec, other or policy, quiet=quiet, serve=serve, announce_begin=False)
         opened.setdefault(spec, lm.info)
         if opened.keys() == scored:
             refuse_unused(list(opened.values()), scoring.policy)

@@ -9,6 +9,7 @@ import typer
 from felicity.cli.model_options import takes_groups
 from felicity.cli.options import Device, Json, Quiet
 from felicity.cli.terminal import err, out, print_json, progress_bar, step_bar
+from felicity.core.wording import decimal
 
 if TYPE_CHECKING:
     from felicity.engines.trained import Prepared, TopicSettings, TrainingSettings
@@ -151,8 +152,8 @@ def train_in_folder(
     def tell(row: dict[str, float]) -> None:
         if not silent:
             err.print(
-                f"epoch {row['epoch']}: perplexity {row['train']:.1f} in training, {row['valid']:.1f} in "
-                f"validation ({row['seconds']:.0f} s)",
+                f"epoch {row['epoch']}: perplexity {decimal(row['train'], 1)} in training, "
+                f"{decimal(row['valid'], 1)} in validation ({decimal(row['seconds'], 0)} s)",
                 soft_wrap=True,
             )
 
@@ -173,7 +174,7 @@ def train_in_folder(
         return
     why = "it no longer fell" if outcome.stopped else "all epochs are done"
     out.print(
-        f"{folder}: validation perplexity {outcome.best:.1f} after {outcome.epochs} epochs; {why}."
+        f"{folder}: validation perplexity {decimal(outcome.best, 1)} after {outcome.epochs} epochs; {why}."
         + (f" {compared.say()} on the same text." if compared else ""),
         soft_wrap=True,
     )
@@ -188,7 +189,7 @@ class Comparison:
 
     def say(self) -> str:
         """As in: A 5-gram model (modified Kneser-Ney) has 148.4."""
-        return f"A {self.order}-gram model (modified Kneser-Ney) has perplexity {self.perplexity:.1f}"
+        return f"A {self.order}-gram model (modified Kneser-Ney) has perplexity {decimal(self.perplexity, 1)}"
 
 
 def compare_with_ngram(prepared: "Prepared", order: int | None, *, kept: Path) -> Comparison | None:
@@ -334,7 +335,7 @@ def ngram(
     counts = ", ".join(f"{count:,} {n}-grams" for n, count in enumerate(report.ngrams, start=1))
     out.print(f"{output}: {report.tokens:,} tokens in {report.lines:,} lines; {counts}.", soft_wrap=True)
     if report.perplexity is not None:
-        held = f"Held-out perplexity {report.perplexity:.1f} ({report.unknown:,} unknown words)."
+        held = f"Held-out perplexity {decimal(report.perplexity, 1)} ({report.unknown:,} unknown words)."
         out.print(held, soft_wrap=True)
     if report.fallback and not quiet:
         orders = ", ".join(str(n) for n in report.fallback)

@@ -41,6 +41,11 @@ class EngineInfo:
     scoring: int = 1
 
     @property
+    def begin_line(self) -> str:
+        """Which begin token was found by measuring, and why, as a line; empty if nothing was measured."""
+        return f"Begin token: {self.notes['begin_token']}." if self.notes.get("begin_gains") else ""
+
+    @property
     def key(self) -> str:
         """A digest of all that affects the numbers: runs with equal keys may share scores."""
         # Version 1 adds nothing: scores that were stored before there were versions stay valid.

@@ -1,7 +1,8 @@
 """Judgements of finished runs, checked to be comparable: the same measure, the same stimuli."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import permutations
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +13,7 @@ from felicity.core.ids import fingerprint
 from felicity.core.policy import describe_policies
 from felicity.core.schemas import ITEMS
 from felicity.core.units import NATS_PER_BIT
+from felicity.core.wording import counted
 from felicity.run.evaluate import Run, read_run
 from felicity.run.study_folder import list_runs
 
@@ -26,6 +28,7 @@ class RunJudgements:
     measure: the measure that all are judged by; None if the measures themselves are compared.
     unchecked: names of the runs whose stimuli have no texts to compare, as in replayed numbers.
     headline: what is compared, in the dataset's words. policies: how the models were scored, in words.
+    folders: where the run of a name is, if it is in a folder.
     """
 
     frames: Mapping[str, pl.DataFrame]
@@ -33,6 +36,21 @@ class RunJudgements:
     unchecked: tuple[str, ...] = ()
     headline: Headline = ACCURACY
     policies: str = ""
+    folders: Mapping[str, str] = field(default_factory=dict)
+
+    def refuse_missing(self) -> None:
+        """Refuse runs of which one has no answer to an item of another.
+
+        Raises BadInput naming both runs and the first such item.
+        """
+        for (first, mine), (second, theirs) in permutations(self.frames.items(), 2):
+            lacking = mine.join(theirs, on="item", how="anti")
+            if len(lacking):
+                one, other = (self.folders.get(name) or name for name in (first, second))
+                raise BadInput(
+                    f"{other} has no answer to {counted(len(lacking), 'item')} of {one}, such as "
+                    f"'{lacking['item'][0]}'; compare runs of the same stimuli (dataset, --sample, --seed)."
+                )
 
     def stack(self) -> pl.DataFrame:
         """One table with a column `model`."""
@@ -54,12 +72,21 @@ def read_run_judgements(sources: Sequence[str | Path | Run], *, measure: str | N
     chosen = choose_measure(runs, measure)
     headline = find_shared_headline(runs)
     unchecked = refuse_other_items(runs)
+    groups = join_datasets(runs)
     frames = {
         name: pl.concat([_name_answers(judgements_by(run, chosen)) for run in group], how="diagonal_relaxed")
-        for name, group in join_datasets(runs).items()
+        for name, group in groups.items()
     }
     return RunJudgements(
-        frames=frames, measure=chosen, unchecked=unchecked, headline=headline, policies=say_policies(runs)
+        frames=frames,
+        measure=chosen,
+        unchecked=unchecked,
+        headline=headline,
+        policies=say_policies(runs),
+        folders={
+            name: " and ".join(str(run.folder) for run in group if run.folder)
+            for name, group in groups.items()
+        },
     )
 
 

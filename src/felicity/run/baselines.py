@@ -15,6 +15,7 @@ import polars as pl
 
 from felicity.core.contrasts import Contrast
 from felicity.core.schemas import AUDIT, BASELINES
+from felicity.core.wording import percent
 from felicity.data import INSTALL, find_frequency
 from felicity.design.contexts import BUILT_IN_TEXT, read_text_file
 from felicity.engines.ngram import score_by_ngram
@@ -66,7 +67,7 @@ class Baselines:
             meaning = (
                 f"suites of at least {FEWEST} pairs of which {name} alone{trained} judges more than 90% or "
                 f"fewer than 10% right; of all {overall['n']:,} pairs it judges "
-                f"{100 * overall['accuracy']:.1f}% right"
+                f"{percent(overall['accuracy'])}% right"
             )
             rows.append((f"suites decided by {name}", len(named), suites, meaning, ", ".join(named)))
         rows += [("not checked", 1, 1, reason, "") for reason in self.missing]
@@ -103,7 +104,7 @@ def measure_baselines(
         scores = score_by_ngram(lines, texts, order=ORDER, name=str(corpus or "The built-in prose"))
         values[NGRAM] = scores.lp.tolist()
         source = corpus.name if corpus else "felicity's own prose"
-        unknown = f"{100 * scores.unknown:.0f}% of the stimuli's words are unknown to it"
+        unknown = f"{percent(scores.unknown, 0)}% of the stimuli's words are unknown to it"
         trained_on = f"trained on {scores.trained_on:,} words of {source}; {unknown}"
     else:
         missing.append(f"{NGRAM}, because felicity's own prose is English and no other text was given")

@@ -22,6 +22,7 @@ from felicity.core.errors import BadInput, NotPossible
 from felicity.core.frames import Frame
 from felicity.core.policy import Policy
 from felicity.core.progress import Progress, no_progress
+from felicity.core.wording import decimal
 from felicity.engines import open_engine
 from felicity.engines.runtime import WIDE, Compute, DtypeChoice, choose_dtype, parse_frame
 from felicity.engines.served import Serving, is_served
@@ -82,7 +83,7 @@ class Model:
         True
         """
         info = self.info
-        size = f"{info.parameters / 1e6:,.1f}M parameters, " if info.parameters else ""
+        size = f"{decimal(info.parameters / 1e6, 1)}M parameters, " if info.parameters else ""
         window = "no window" if info.window is None else f"window {info.window}"
         begin = f"begin token {info.policy.get('bos', 'none')}"
         return f"Model({info.name}: {info.family}, {size}{info.dtype}, {window}, {begin})"

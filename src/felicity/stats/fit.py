@@ -10,7 +10,7 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput, UnknownName
-from felicity.core.wording import format_df, format_interval, format_number, format_p
+from felicity.core.wording import decimal, format_df, format_interval, format_number, format_p
 from felicity.stats.correlation import check_pairs
 from felicity.stats.frames import Frame, Values, Vector, as_polars
 from felicity.stats.generalized import GeneralizedRegression, describe_generalized, fit_clm, fit_glm
@@ -141,7 +141,7 @@ def describe_regression(fit: Regression, *, effects: bool = True) -> str:
     if not effects:
         dfs = f"{fit.fixed.height - ('(Intercept)' in fit.fixed['term'])}, {fit.df_residual}"
         explained = f"F({dfs}) = {format_number(fit.f)}, {format_p(fit.p)}; " if isfinite(fit.f) else ""
-        return f"{kind} {explained}AIC {fit.aic:.1f}, residual SD {format_number(fit.sigma)}."
+        return f"{kind} {explained}AIC {decimal(fit.aic, 1)}, residual SD {format_number(fit.sigma)}."
     sentences = [
         f"{row['term']}: b = {format_number(row['estimate'])}, SE = {format_number(row['se'])}, "
         f"t({format_df(row['df'])}) = {format_number(row['statistic'])}, {format_p(row['p'])}, "

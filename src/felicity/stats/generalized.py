@@ -10,6 +10,7 @@ import polars as pl
 from scipy.special import expit, xlog1py, xlogy
 
 from felicity.core.errors import BadInput
+from felicity.core.wording import decimal
 from felicity.stats.frames import Frame, Vector, as_polars, one_thread
 from felicity.stats.mixed import (
     Coder,
@@ -200,5 +201,5 @@ def describe_generalized(fit: GeneralizedRegression, *, effects: bool = True) ->
     ]
     if effects:
         sentences += [f"{describe_effect(row, fit.level)}." for row in fit.fixed.to_dicts()]
-    sentences.append(f"Log likelihood {fit.log_likelihood:.2f}, AIC {fit.aic:.1f}.")
+    sentences.append(f"Log likelihood {decimal(fit.log_likelihood)}, AIC {decimal(fit.aic, 1)}.")
     return " ".join([*sentences, *fit.notes])

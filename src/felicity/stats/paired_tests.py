@@ -10,6 +10,7 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput, UnknownName
+from felicity.core.wording import counted
 from felicity.stats.frames import Codes, Frame, Values, Vector, as_polars, numbers, take_column
 
 Ties = Literal["wrong", "half", "drop"]
@@ -129,7 +130,7 @@ def _check_same_items(left: pl.DataFrame, right: pl.DataFrame, keys: list[str]) 
         if lonely.height:
             item = " ".join(str(part) for part in lonely.select(keys).row(0))
             raise BadInput(
-                f"{lonely.height} items have no answer in the {side} table, such as '{item}'; "
+                f"{counted(lonely.height, 'item')} without an answer in the {side} table, such as '{item}'; "
                 f"compare the models on the same items."
             )
 

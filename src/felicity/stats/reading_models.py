@@ -15,6 +15,7 @@ import polars as pl
 from scipy import stats
 
 from felicity.core.errors import BadInput
+from felicity.core.wording import decimal
 from felicity.stats.additive import build_additive
 from felicity.stats.bootstrap import DRAWS, count_draws
 from felicity.stats.frames import Frame, Vector, as_polars, one_thread
@@ -213,13 +214,13 @@ def check_alignment(shifts: pl.DataFrame) -> str | None:
         side = "after" if peak < 0 else "before"
         return (
             f"The times correlate most with the surprisal of the word {abs(peak)} {side} (|r| = "
-            f"{known[peak]:.3f}), not with that of their own word: they may belong to other words."
+            f"{decimal(known[peak], 3)}), not with that of their own word: they may belong to other words."
         )
     next_word, word_before = known.get(-1, 0.0), known.get(1, 0.0)
     if next_word - word_before > noise and next_word > EARLY_SHARE * known[peak]:
         return (
             f"The times correlate with the surprisal of the next word, which was not yet seen (|r| = "
-            f"{next_word:.3f}), more than with that of the word before (|r| = {word_before:.3f}): they "
-            "may be listed one word early."
+            f"{decimal(next_word, 3)}), more than with that of the word before (|r| = "
+            f"{decimal(word_before, 3)}): they may be listed one word early."
         )
     return None

@@ -76,8 +76,9 @@ def carry_out_study(
             named = name_models(listed, open_one or _open, policy or Policy(), tokenizer=tokenizer)
         planned = begin_study(definition, settings, named, folder)
         if notify:
-            for note in planned.notes:
-                notify(f"Note: {note}")
+            begun = dict.fromkeys(model.info.begin_line for model in named if model.info)
+            for line in (*filter(None, begun), *(f"Note: {note}" for note in planned.notes)):
+                notify(line)
         for job in planned.jobs:
             place = StudyFolder(folder, {}).run(job.model, job.part)
             shown = rename_step(progress or notebook_progress(), job.label)

@@ -213,6 +213,20 @@ def test_the_first_lines_of_a_run_say_which_token_and_why(
     assert "<|endoftext|>, instead of the declared <|im_start|>" in info.out
 
 
+def test_a_study_refuses_its_input_before_it_says_which_token(
+    chat_model: Path, tmp_path: Path, cli: Callable[..., Answer]
+) -> None:
+    answer = cli("methods", tmp_path / "none.csv", "-m", chat_model, "-o", tmp_path / "out")
+    assert answer.code == 2
+    assert "Begin token" not in answer.err
+    (tmp_path / "pairs.csv").write_text("good,bad\nHe left.,Him left.\nShe left.,Her left.\n")
+    answer = cli(
+        *("methods", tmp_path / "pairs.csv", "--method", "direct", "-m", chat_model, "-o", tmp_path / "out")
+    )
+    assert answer.code == 0, answer.err
+    assert "Begin token: <|endoftext|>, instead of the declared <|im_start|>" in answer.err
+
+
 def test_the_default_model_begins_with_the_token_that_separated_its_documents(default_model: Model) -> None:
     assert default_model.info.policy["bos"] == "<|endoftext|>"
     gains = default_model.info.notes["begin_gains"]

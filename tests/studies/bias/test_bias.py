@@ -8,11 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from felicity.core.contrasts import ACCURACY
 from felicity.core.errors import BadInput
 from felicity.data.catalogue import read_dataset
 from felicity.engines.ngram.training import train_ngram
 from felicity.engines.token_counter import has_weights, open_counter
 from felicity.studies import study_function
+from felicity.studies.bias.bias_page import _answer, _compare_ends
 from felicity.studies.bias.lengths import measure_lengths
 from felicity.studies.bias.splits import count_nontrivial, draw_curves, split_suites
 from tests.engines.corpora import agreeing_lines
@@ -155,6 +157,26 @@ def test_slopes_are_fitted_compared_and_answer_the_question(tmp_path: Path) -> N
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Yes, for lp" in page
     assert "Slopes compared" in page
+
+
+def test_the_answer_and_its_findings_go_by_one_test() -> None:
+    def cell(split: str, accuracy: float, low: float, high: float) -> dict[str, object]:
+        ends = {"accuracy": accuracy, "low": low, "high": high}
+        return {"model": "m", "measure": "lp", "split": split, "n": 20} | ends
+
+    judged = pl.DataFrame([cell("A>U", 0.5, 0.3, 0.7), cell("A<U", 0.7, 0.5, 0.9)])
+    line = {"model": "m", "set": "biased", "measure": "lp", "slope": -0.8, "low": -1.5, "high": -0.1}
+    steep = pl.DataFrame([line | {"p": 0.02, "note": ""}])
+    assert _answer(judged, steep, ACCURACY).startswith("Yes, for lp")
+    (finding,) = _compare_ends(judged, steep, ACCURACY)
+    assert finding.endswith("slope −0.80 [−1.50, −0.10] log-odds per token, p = .020.")
+    flat = steep.with_columns(p=pl.lit(0.2))
+    assert "No slope" in _answer(judged, flat, ACCURACY)
+    assert _compare_ends(judged, flat, ACCURACY)[0].endswith("p = .200, no detectable difference from 0.")
+    # Length that separates right from wrong has no slope; then intervals that overlap show nothing.
+    apart = steep.with_columns(slope=pl.lit(None, pl.Float64), note=pl.lit("'difference' separates hits"))
+    assert _answer(judged, apart, ACCURACY).startswith("No detectable difference")
+    assert _compare_ends(judged, apart.clear(), ACCURACY)[0].endswith("no detectable difference.")
 
 
 def test_what_is_not_pairs_is_refused(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def _finished(raters: pl.DataFrame) -> Section:
     if done.height:
         quartiles = [done["minutes"].quantile(share) for share in (0.25, 0.5, 0.75)]
         notes.append(
-            "Minutes of those who finished, quartiles: " + ", ".join(f"{q:.1f}" for q in quartiles) + "."
+            "Minutes of those who finished, quartiles: " + ", ".join(decimal(q, 1) for q in quartiles) + "."
         )
     return Section(
         name="finished",
@@ -123,7 +123,7 @@ def _times(targets: pl.DataFrame) -> Section | None:
         (
             str(name or "all"),
             count(part.height),
-            *(f"{part['rt_ms'].quantile(q):,.0f}" for q in (0.25, 0.5, 0.75)),
+            *(decimal(part["rt_ms"].quantile(q), 0) for q in (0.25, 0.5, 0.75)),
         )
         for (name,), part in timed.group_by("condition", maintain_order=True)
     ]
@@ -240,7 +240,7 @@ def _agreement(study: RatingStudy, rated: pl.DataFrame) -> list[Section]:
     lede = "Spearman correlation of each rater with the mean of the others on the same stimuli."
     if len(known):
         mean, sd = float(known.to_numpy().mean()), float(known.to_numpy().std())
-        lede += f" Mean {mean:.3f}, SD {sd:.3f}."
+        lede += f" Mean {decimal(mean, 3)}, SD {decimal(sd, 3)}."
     shown = [
         (row["rater"], count(row["n"]), "–" if row["reliability"] is None else decimal(row["reliability"], 3))
         for row in own.head(MOST_RATERS).iter_rows(named=True)

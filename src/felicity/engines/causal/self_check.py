@@ -9,6 +9,7 @@ import numpy as np
 from felicity.core.errors import FelicityError
 from felicity.core.memo import recall, remember
 from felicity.core.watched import ChangedFile
+from felicity.core.wording import format_digits
 from felicity.engines.causal.forward import TreeModel, score_trie
 from felicity.engines.causal.trie import Shape
 from felicity.engines.runtime import (
@@ -123,9 +124,9 @@ def check_tree(
     difference = _compare(scores, plain, encoded)
     if difference > TOLERANCE[dtype]:
         restore()
-        check = Check(None, f"trie and plain numbers differ by {difference:.2g} nats")
+        check = Check(None, f"trie and plain numbers differ by {format_digits(difference, 2)} nats")
     else:
-        check = Check(tree, f"trie and plain numbers agree within {difference:.1g} nats")
+        check = Check(tree, f"trie and plain numbers agree within {format_digits(difference, 1)} nats")
     native = _check_own(load_own, scores, encoded, dtype) if check.tree and load_own else None
     if native is not None:
         check = replace(check, tree=native, note=f"{check.note}; computed without transformers")

@@ -13,6 +13,7 @@ from pathlib import Path
 from felicity.core.errors import NotPossible, UnknownName
 from felicity.core.ids import fingerprint
 from felicity.core.memo import recall, remember, versions
+from felicity.core.wording import decimal
 
 DTYPES = ("float32", "bfloat16", "float16")
 # Not for runs: it measures the rounding errors of float32.
@@ -249,7 +250,7 @@ def choose_dtype(asked: str, device: str) -> DtypeChoice:
         return DtypeChoice(asked=asked, taken="float32", why=why)
     pays = speedup >= PAYS
     why = (
-        f"products in {wanted} are {speedup:.2f} times as fast as in float32 on this machine, and half "
+        f"products in {wanted} are {decimal(speedup)} times as fast as in float32 on this machine, and half "
         f"precision is taken from {PAYS} times on"
     )
     return DtypeChoice(asked=asked, taken=wanted if pays else "float32", why=why, speedup=speedup)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from felicity.core.memo import recall, remember
+from felicity.core.wording import decimal
 
 KIND = "begin_tokens"
 # Raised whenever the sentences or the rule change, so that old results are not believed.
@@ -107,8 +108,8 @@ class BeginToken:
         gain = self.gains[other]
         return (
             f"{self.token}, {'as declared' if kept else f'instead of the declared {self.declared}'}: plain "
-            f"sentences are {abs(gain.mean):.1f} nats {'more' if gain.mean > 0 else 'less'} probable after "
-            f"{other if kept else 'it'} (SE {gain.error:.1f}, {self.sentences} sentences)"
+            f"sentences are {decimal(abs(gain.mean), 1)} nats {'more' if gain.mean > 0 else 'less'} probable "
+            f"after {other if kept else 'it'} (SE {decimal(gain.error, 1)}, {self.sentences} sentences)"
         )
 
 

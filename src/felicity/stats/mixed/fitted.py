@@ -9,7 +9,15 @@ import numpy as np
 import polars as pl
 
 from felicity.core.errors import BadInput
-from felicity.core.wording import format_df, format_interval, format_number, format_p, format_share
+from felicity.core.wording import (
+    decimal,
+    format_df,
+    format_digits,
+    format_interval,
+    format_number,
+    format_p,
+    format_share,
+)
 from felicity.stats.frames import Vector
 from felicity.stats.mixed.model_frame import ModelFrame
 from felicity.stats.mixed.random_effects import Block, RandomEffects
@@ -266,7 +274,10 @@ def _fit_notes(singular: bool, slope: float) -> tuple[str, ...]:
     if singular:
         notes.append("The fit is singular: a variance is 0 or a correlation 1; simplify the random part.")
     if slope > SLOPE_LEFT:
-        notes.append(f"The optimizer stopped with a slope of {slope:.2g} left; treat the numbers with care.")
+        notes.append(
+            f"The optimizer stopped with a slope of {format_digits(slope, 2)} left; treat the numbers with "
+            "care."
+        )
     return tuple(notes)
 
 
@@ -348,7 +359,7 @@ def describe_mixed_fit(model: FittedModel, *, effects: bool = True) -> str:
     if effects:
         sentences += [f"{describe_effect(row, model.level)}." for row in model.fixed.to_dicts()]
     else:
-        sentences.append(f"Log likelihood {model.log_likelihood:.2f}, AIC {model.aic:.1f}.")
+        sentences.append(f"Log likelihood {decimal(model.log_likelihood)}, AIC {decimal(model.aic, 1)}.")
     sentences.append(
         f"The fixed effects explain {format_share(model.r2_marginal)} of the variance, with the random "
         f"effects {format_share(model.r2_conditional)} (Nakagawa's marginal and conditional R2)."

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from felicity.core.errors import NotPossible
 from felicity.core.schemas import Schema
 from felicity.run import RunFolder, StudyFolder
 from felicity.stats import READING_TASKS, compare_all, correlate, estimate_suites, measure_reading
@@ -110,6 +111,11 @@ def _score_correlation(run: RunFolder, version: str) -> Scored:
     margins = judged.filter(pl.col("measure") == judged["measure"][0]).select("item", "margin")
     ratios = run.read("items").select("item", pl.col("ratio").cast(pl.Float64)).unique("item")
     both = margins.join(ratios, on="item")
+    if both["margin"].n_unique() < 2:
+        raise NotPossible(
+            f"All {both.height} margins in {run.path} are {both['margin'][0]:g}, so they correlate with "
+            "nothing: the model tells no form from another. Choose other tasks with --task."
+        )
     found = correlate(both["margin"], both["ratio"], method="spearman").row(0, named=True)
     return {
         "score": 100 * found["r"],

@@ -231,7 +231,7 @@ def _claims(study: Study) -> Section:
         name="findings",
         title="The paper's findings",
         lede="Whether each finding of Huynh et al. (2022) holds here, at the level .05.",
-        columns=("", "Finding", "Here", "Figures"),
+        columns=("Model", "Finding", "Here", "Figures"),
         rows=tuple((lm, one.claim, one.verdict, one.figures) for lm, one in _checked(study)),
         names=4,
     )

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from felicity.core.wording import format_p, is_detected, share_interval
+from felicity.core.wording import format_p, is_detected, percent, share_interval
 from felicity.report import count, decimal
 from felicity.studies.causality.preference import BY_VERB
 
@@ -139,13 +139,13 @@ def check_preference(models: pl.DataFrame, agreement: pl.DataFrame) -> list[Find
 def check_ratings(models: pl.DataFrame, thresholds: pl.DataFrame) -> list[Finding]:
     """What the paper says about the ratings; models: the rows of `describe_models` of them."""
     half = float(thresholds.filter(point=3)["at_or_above"][0])
-    figures = f"{100 * half:.1f}% at or above 3 (paper: 54.6%); half is taken as 40% to 60%"
+    figures = f"{percent(half)}% at or above 3 (paper: 54.6%); half is taken as 40% to 60%"
     found = [
         Finding(
             "About half of the continuations are rated in the middle of the scale or above.",
             FOUND if 0.4 <= half <= 0.6 else "not so",
             figures,
-            f"{100 * half:.1f}% of the continuations are rated in the middle of the scale or above.",
+            f"{percent(half)}% of the continuations are rated in the middle of the scale or above.",
         )
     ]
     fitted = set(models["model"]) if models.width else set()

@@ -215,7 +215,7 @@ def _examples(study: Study) -> Section:
         name="examples",
         title="Examples",
         lede=f"The {EXAMPLES} best and the {EXAMPLES} worst rated continuations of every bin of bias.",
-        columns=("Bias", "", "Sentence", f"Mean of {POINTS[0]}–{POINTS[-1]}"),
+        columns=("Bias", "Kind", "Sentence", f"Mean of {POINTS[0]}–{POINTS[-1]}"),
         rows=tuple(rows),
         names=3,
     )

@@ -5,6 +5,7 @@ import polars as pl
 from felicity.core.errors import FelicityError
 from felicity.core.schemas import conform
 from felicity.core.sweep import KINDS, UNPERTURBED
+from felicity.core.wording import decimal
 from felicity.stats import compare_conclusions
 from felicity.stats.mixed import DEGENERATE, FittedModel, fit_glmm
 from felicity.studies.context.context_curves import check_judgements, share_contexts
@@ -151,4 +152,4 @@ def _fit_terms(
 
 def _describe_groups(fitted: FittedModel) -> str:
     spread = dict(fitted.random.select("group", "sd").iter_rows())
-    return ", ".join(f"{name} {count} (SD {spread[name]:.2f})" for name, count in fitted.groups.items())
+    return ", ".join(f"{name} {count} (SD {decimal(spread[name])})" for name, count in fitted.groups.items())

@@ -71,7 +71,16 @@ def build_suite_changes(study: ContextTables) -> Section | None:
         "points, and its standard deviation over lengths (of the population), with a 95% interval over the "
         "items of the suite, or the contexts that they share. These are the largest changes observed: among "
         "many suites some rise and fall by chance, and the interval of one does not allow for that choice.",
-        columns=("Model", "Context", "", "Suite", "Mean change", "SD over lengths", "95% interval", "Items"),
+        columns=(
+            "Model",
+            "Context",
+            "Change",
+            "Suite",
+            "Mean change",
+            "SD over lengths",
+            "95% interval",
+            "Items",
+        ),
         rows=tuple(rows),
         names=4,
     )
