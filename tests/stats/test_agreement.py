@@ -289,3 +289,8 @@ def test_trials_in_which_all_items_are_rated_alike_have_no_correlation() -> None
     assert 0 < found["trials"] < 200
     with pytest.raises(BadInput, match="rated alike in every trial"):
         half_against_half([[1, 1], [1, 1], [1, 1]], trials=10)
+
+
+def test_a_rater_of_one_category_agrees_no_more_than_chance() -> None:
+    row = cohen_kappa([1, 1, 1, 1], [1, 0, 1, 1]).row(0, named=True)
+    assert (row["kappa"], row["p"]) == (0.0, 1.0)

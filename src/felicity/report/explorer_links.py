@@ -35,7 +35,8 @@ class Linked(str):
 def link_items(explorer: str, view: str = "items", **filters: str | Sequence[str]) -> str:
     """The address of the explorer with the items that have these properties; empty if there is no explorer.
 
-    explorer: the page as seen from the report; filters that all links share may follow a # sign.
+    explorer: the page as seen from the report; filters that all links share may follow a # sign. An empty
+    filter selects nothing away.
 
     >>> link_items("explore.html", suite="wh island", verdict="wrong")
     'explore.html#/items?suite=wh+island&verdict=wrong'
@@ -45,8 +46,14 @@ def link_items(explorer: str, view: str = "items", **filters: str | Sequence[str
     if not explorer:
         return ""
     page, _, shared = explorer.partition("#")
-    query = "&".join(part for part in (shared, urlencode(filters, doseq=True)) if part)
+    given = {name: value for name, value in filters.items() if value}
+    query = "&".join(part for part in (shared, urlencode(given, doseq=True)) if part)
     return f"{page}#/{view}" + (f"?{query}" if query else "")
+
+
+def no_link(*_: object, **__: object) -> str:
+    """In place of `Study.link`, for tables without a folder, whose items are nowhere."""
+    return ""
 
 
 def leave_note(folder: Path) -> None:

@@ -45,7 +45,8 @@ def cohen_kappa(
     spread = float((table * (w - means * (1.0 - kappa)) ** 2).sum()) - (kappa - expected * (1.0 - kappa)) ** 2
     se = float(np.sqrt(max(spread, 0.0) / n)) / (1.0 - expected)
     null = float((np.outer(rows, columns) * (w - means) ** 2).sum()) - expected**2
-    z = kappa / (float(np.sqrt(null / n)) / (1.0 - expected))
+    # Where one rater uses one category only, kappa is 0 whatever the other says.
+    z = kappa / (float(np.sqrt(null / n)) / (1.0 - expected)) if null > 0 else 0.0
     half_width = float(stats.norm.ppf(0.5 + level / 2.0)) * se
     row = {"n": n, "agreement": float(np.trace(table)), "kappa": kappa, "se": se}
     ends = {"p": float(2.0 * stats.norm.sf(abs(z))), "low": kappa - half_width, "high": kappa + half_width}

@@ -165,7 +165,7 @@ def _quoted(label: str) -> str:
 
 
 class SeriesPoint(NamedTuple):
-    """One value of a series in a panel; `low` and `high` if it has an interval."""
+    """One value of a series in a panel, with the ends of its interval, and where it leads, if any."""
 
     panel: str
     series: str
@@ -173,6 +173,7 @@ class SeriesPoint(NamedTuple):
     y: float
     low: float | None = None
     high: float | None = None
+    link: str = ""
 
 
 def chart_bands(
@@ -223,7 +224,7 @@ def _lengths(steps: Sequence[SeriesPoint], title: str) -> Axis:
 
 
 def _values(steps: Sequence[SeriesPoint], title: str, *, level: float | None, signed: bool) -> Axis:
-    met = [value for step in steps for value in step[3:] if value is not None]
+    met = [value for step in steps for value in (step.y, step.low, step.high) if value is not None]
     return Axis.around([*met, *([] if level is None else [level])], title=title, signed=signed)
 
 
@@ -258,11 +259,13 @@ def _line(own: Sequence[SeriesPoint], panels: Sequence[str], grid: Grid, style: 
     for step in own:
         panel = panels.index(step.panel)
         places = {"x": grid.across(panel, step.x), "y": grid.down(panel, step.y)}
-        records.append({"panel": step.panel, **places})
+        records.append({"panel": step.panel, "link": step.link, **places})
     options = {"color": LIGHT[style.role], "aria": False}
     size = 30 if len(panels) == 1 else 14
     line = plot(records).mark_line(**options, strokeDash=list(style.dash), strokeWidth=2)
     dots = plot(records).mark_circle(**options, size=size, opacity=1)
+    if any(step.link for step in own):
+        dots = dots.encode(href=alt.Href("link:N"))
     return [
         line.encode(**grid.place(), detail=alt.Detail("panel:N")),
         dots.encode(**grid.place()),

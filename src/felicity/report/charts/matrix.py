@@ -1,7 +1,7 @@
 """A value for every pair of names, as a matrix of coloured cells."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,14 +13,17 @@ GLYPH = 0.52
 LARGEST_CELL = 40.0
 FOOT = 66.0
 NARROW_NAMES = 150.0
+# Of larger matrices the names of rows lead somewhere, and not every cell: the page would become large.
+MOST_LINKED = 600
 
 
 class Cell(NamedTuple):
-    """The value of a row in a column."""
+    """The value of a row in a column; `link` is where it leads."""
 
     row: str
     column: str
     value: float
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,14 @@ def chart_matrix(
     column_title: str,
     unit: str,
     diverging: bool = True,
+    links: Mapping[str, str] | None = None,
     title: str = "",
     subtitle: str = "",
 ) -> Spec:
     """Two hues around zero, or one from zero up, in steps; a cell without a value is blank.
 
-    Rows and columns are in order of occurrence; a name that is both has the same position in both.
+    Rows and columns are in order of occurrence; a name that is both has the same position in both. links:
+    where the names of rows lead.
     """
     import altair as alt
 
@@ -75,8 +80,9 @@ def chart_matrix(
     largest = max((abs(cell.value) for cell in cells), default=0.0) or 1.0
     marks = [
         _shades(cells, field, largest, diverging=diverging),
-        *_names(field, width, height),
+        *_names(field, width, height, links or {}),
         *_titles(field, row_title, column_title),
+        *_linked(cells, field, width, height),
         *_ramp(-field.left if canvas.narrow else 0.0, height, largest, unit, diverging=diverging),
     ]
     right = max(8.0, canvas.width - field.left - width)
@@ -114,6 +120,29 @@ def _shades(cells: Sequence[Cell], field: Field, largest: float, *, diverging: b
     return _shaped(records, x=0, y=0)
 
 
+def _linked(cells: Sequence[Cell], field: Field, width: float, height: float) -> list[Any]:
+    """Invisible boxes over the cells that lead somewhere, if there are not too many."""
+    import altair as alt
+
+    leading = [cell for cell in cells if cell.link]
+    if not leading or len(leading) > MOST_LINKED:
+        return []
+    records = []
+    for cell in leading:
+        x, y = field.columns.index(cell.column) * field.across, field.rows.index(cell.row) * field.down
+        records.append({"x": x, "y": y, "x2": x + field.across, "y2": y + field.down, "link": cell.link})
+    box = plot(records).mark_rect(opacity=0.01, color=LIGHT["tie"], aria=False)
+    return [
+        box.encode(
+            x=alt.X("x:Q", scale=alt.Scale(domain=[0, width], nice=False, zero=False), axis=None),
+            y=alt.Y("y:Q", scale=alt.Scale(domain=[height, 0], nice=False, zero=False), axis=None),
+            x2=alt.X2("x2:Q"),
+            y2=alt.Y2("y2:Q"),
+            href=alt.Href("link:N"),
+        )
+    ]
+
+
 def _shaped(records: list[dict[str, Any]], *, x: float, y: float) -> Any:
     import altair as alt
 
@@ -128,7 +157,7 @@ def _shaped(records: list[dict[str, Any]], *, x: float, y: float) -> Any:
     )
 
 
-def _names(field: Field, width: float, height: float) -> list[Any]:
+def _names(field: Field, width: float, height: float, links: Mapping[str, str]) -> list[Any]:
     import altair as alt
 
     x = alt.X("x:Q", scale=alt.Scale(domain=[0, width], nice=False, zero=False), axis=None)
@@ -139,10 +168,12 @@ def _names(field: Field, width: float, height: float) -> list[Any]:
         {
             "y": (place + 0.5) * field.down,
             "name": f"{number[name]} {name}" if field.numbered and name in number else name,
+            "link": links.get(name, ""),
         }
         for place, name in enumerate(field.rows)
     ]
     rows = plot(down).mark_text(**style, align="right", x=-6, limit=field.left - 8)
+    rows = rows.encode(href=alt.Href("link:N")) if links else rows
     every = 1 if field.across >= 16 else 5
     along = [
         {"x": (place + 0.5) * field.across, "name": str(place + 1) if field.numbered else name}

@@ -6,10 +6,10 @@ from functools import partial
 from felicity.core.policy import describe_policy
 from felicity.core.schemas import SIMULATED_NOTE
 from felicity.core.wording import format_interval
-from felicity.report import Figure, Page, Section, count, counted, decimal, signed
+from felicity.report import Figure, Linked, Page, Section, count, counted, decimal, signed
 from felicity.report.charts import Dot, chart_scatter
 from felicity.studies.acceptability.analysis import Results
-from felicity.studies.acceptability.correlations import pick_disagreements
+from felicity.studies.acceptability.correlations import Cell, pick_disagreements
 from felicity.studies.acceptability.findings import (
     answer_question,
     describe_findings,
@@ -34,6 +34,8 @@ from felicity.studies.acceptability.table_sections import (
 from felicity.studies.study import Study
 
 EXAMPLES = 6
+# With more sentences than this, dots would make the page large by what they lead to.
+MOST_LINKED = 500
 
 
 def sections(study: Study) -> Page:
@@ -117,7 +119,14 @@ def _scatter(results: Results) -> Section:
             r = results["correlations"].filter(setting=setting, **cell._asdict())["r"].item()
             corners[panel] = f"r = {decimal(r, 3)}"
             dots += [
-                Dot(panel, "", a, b, hover=f"rated {decimal(a)}: {shorten_sentence(text)}")
+                Dot(
+                    panel,
+                    "",
+                    a,
+                    b,
+                    hover=f"rated {decimal(a)}: {shorten_sentence(text)}",
+                    link=_link_sentence(results, cell, text) if len(texts) <= MOST_LINKED else "",
+                )
                 for a, b, text in zip(rating.tolist(), spread.tolist(), texts, strict=True)
             ]
         figures.append(
@@ -144,6 +153,12 @@ def _scatter(results: Results) -> Section:
     )
 
 
+def _link_sentence(results: Results, cell: Cell, text: str) -> str:
+    """Where one sentence is, as the model scores it in the context of a cell."""
+    phrase = text.replace('"', " ").strip()
+    return results.link(cell.model, measure=cell.measure, condition=cell.context, q=f'"{phrase}"')
+
+
 def _examples(results: Results) -> list[Section]:
     setting = results.ratings.settings[0]
     shown: list[Section] = []
@@ -163,7 +178,7 @@ def _examples(results: Results) -> list[Section]:
                 rows=tuple(
                     (
                         row["text"],
-                        decimal(row["rating"]),
+                        Linked(decimal(row["rating"]), _link_sentence(results, cell, row["text"])),
                         signed(row["rating_z"], 1),
                         signed(row["value_z"], 1),
                     )

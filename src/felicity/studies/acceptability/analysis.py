@@ -1,13 +1,14 @@
 """Scores beside ratings: every table of the study, from what its folder holds."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
 
 from felicity.core.errors import UnknownName
+from felicity.report import no_link
 from felicity.run import StudyFolder
 from felicity.studies.acceptability import people
 from felicity.studies.acceptability.correlations import (
@@ -117,15 +118,19 @@ def choose_context(correlations: pl.DataFrame, model: str, setting: str) -> str:
 
 @dataclass(frozen=True)
 class Results:
-    """The tables of a finished study with the ratings behind them, as its page reads them."""
+    """The tables of a finished study with the ratings behind them, as its page reads them.
+
+    link: where the sentences of a model's run are shown, as `Study.link` gives it.
+    """
 
     ratings: RatedSentences
     tables: Mapping[str, pl.DataFrame]
+    link: Callable[..., str] = no_link
 
     @classmethod
     def of(cls, study: Study) -> "Results":
         """Those of a study in a folder."""
-        return cls(RatedSentences.restore(study.place), study.tables)
+        return cls(RatedSentences.restore(study.place), study.tables, study.link)
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         if name not in self.tables:

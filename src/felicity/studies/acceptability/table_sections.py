@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from felicity.core.wording import format_interval
-from felicity.report import Figure, Section, count, decimal, signed
+from felicity.report import Figure, Linked, Section, count, decimal, signed
 from felicity.report.charts import Cell as Box
 from felicity.report.charts import Estimate, chart_estimates, chart_matrix
 from felicity.studies.acceptability.analysis import Results
@@ -31,12 +31,14 @@ def show_table(results: Results) -> Section:
     for setting in results.ratings.settings:
         for model, context in dict.fromkeys((key[1], key[2]) for key in cells if key[0] == setting):
             own = [cells.get((setting, model, context, measure)) for measure in measures]
-            rows.append((label_setting(setting), model, context, *map(_cell, own)))
+            shown = [Linked(_cell(cell), _link(results, cell)) for cell in own]
+            rows.append((label_setting(setting), model, context, *shown))
             boxes += [
                 Box(
                     f"{label_setting(setting)} · {model} · {context}",
                     name_measure(cell["measure"]),
                     cell["r"],
+                    _link(results, cell),
                 )
                 for cell in own
                 if cell
@@ -78,6 +80,13 @@ def show_table(results: Results) -> Section:
     )
 
 
+def _link(results: Results, cell: dict[str, Any] | None) -> str:
+    """Where the scores of a cell are: the sentences in its context, by its measure."""
+    if cell is None:
+        return ""
+    return results.link(cell["model"], measure=cell["measure"], condition=cell["context"])
+
+
 def _cell(cell: dict[str, Any] | None) -> str:
     if cell is None:
         return "–"
@@ -99,6 +108,7 @@ def draw_ceilings(results: Results, setting: str) -> Figure:
             row["r"],
             row["low"],
             row["high"],
+            _link(results, row),
         )
         for row in best.iter_rows(named=True)
     ]
@@ -197,7 +207,13 @@ def show_effects(results: Results) -> Section | None:
         if row["who"] == PEOPLE or chosen.get((row["who"], row["context"])) == row["measure"]
     ]
     estimates = [
-        Estimate(f"{_who(row)} · {row['context']}", row["slope"], row["slope_low"], row["slope_high"])
+        Estimate(
+            f"{_who(row)} · {row['context']}",
+            row["slope"],
+            row["slope_low"],
+            row["slope_high"],
+            _link_effect(results, row),
+        )
         for row in shown
     ]
     figure = Figure(
@@ -222,7 +238,10 @@ def show_effects(results: Results) -> Section | None:
             (
                 _who(row),
                 row["context"],
-                f"{decimal(row['slope'])} {format_interval(row['slope_low'], row['slope_high'])}",
+                Linked(
+                    f"{decimal(row['slope'])} {format_interval(row['slope_low'], row['slope_high'])}",
+                    _link_effect(results, row),
+                ),
                 decimal(row["sd_ratio"]),
                 f"{signed(row['raised'])} {format_interval(row['raised_low'], row['raised_high'], signed)}",
                 signed(row["good"]),
@@ -237,6 +256,13 @@ def show_effects(results: Results) -> Section | None:
             "not suffer from it. effects.csv has every measure.",
         ),
     )
+
+
+def _link_effect(results: Results, row: dict[str, Any]) -> str:
+    """Where the scores of an effect are; people's ratings stand beside those of the first model."""
+    model = results.models[0] if row["who"] == PEOPLE else row["who"]
+    chosen = {} if row["who"] == PEOPLE else {"measure": row["measure"]}
+    return results.link(model, condition=row["context"], **chosen)
 
 
 def _who(row: dict[str, Any]) -> str:

@@ -6,9 +6,10 @@ from typing import Any
 import polars as pl
 
 from felicity.core.wording import NO_DIFFERENCE, decimal, format_interval, p_cell, percent_interval, points
-from felicity.report import Figure, Page, Section, count
+from felicity.report import Figure, Linked, Page, Section, count
 from felicity.report.charts import Row, chart_accuracy
 from felicity.studies.benchmark.scores import AVERAGE, CORRECTED, PUBLISHED, VERSIONS
+from felicity.studies.benchmark.tasks import READING
 from felicity.studies.study import Study
 
 INTERVALS = (
@@ -25,14 +26,14 @@ def sections(study: Study) -> Page:
         subject=study.facts["benchmark"],
         question="How do the models score on the tasks, as published and with ties and words corrected?",
         answer=_answer(scores),
-        hero=_hero(scores, study.facts["benchmark"]),
+        hero=_hero(study, scores),
         sure=(INTERVALS, *study.facts["notes"]),
         findings=tuple(_findings(scores)),
         sections=(
-            _tasks(scores, study.models),
+            _tasks(study, scores),
             *_comparisons(study),
             *_reading(study),
-            _suites(study["suites"]),
+            _suites(study),
         ),
         legend="Scores are per cent: accuracies, 100 times a correlation, or the share of the variance of "
         "reading times that surprisal adds to the baseline.",
@@ -54,7 +55,15 @@ def _answer(scores: pl.DataFrame) -> str:
     return f"The mean of the tasks is {'; '.join(parts)}."
 
 
-def _hero(scores: pl.DataFrame, subject: str) -> Figure | None:
+def _link(study: Study, model: str, task: str, **filters: str) -> str:
+    """Where the items of a task are; empty for the mean of all and for words, which have no verdicts."""
+    found = next((one for one in study.facts["tasks"] if task in (one["name"], one["title"])), None)
+    if found is None or found["score"] in READING:
+        return ""
+    return study.link(model, found["dataset"], **filters)
+
+
+def _hero(study: Study, scores: pl.DataFrame) -> Figure | None:
     """Every task of every model, corrected, on one scale."""
     shown = scores.filter(pl.col("version") == CORRECTED, pl.col("low").is_not_null())
     several = shown["model"].n_unique() > 1
@@ -65,6 +74,7 @@ def _hero(scores: pl.DataFrame, subject: str) -> Figure | None:
             max(row["low"], 0.0) / 100,
             max(row["high"], 0.0) / 100,
             row["n"],
+            link=_link(study, row["model"], row["task"]),
         )
         for row in shown.iter_rows(named=True)
     ]
@@ -74,7 +84,7 @@ def _hero(scores: pl.DataFrame, subject: str) -> Figure | None:
     return Figure(
         name="tasks",
         title="Scores by task, corrected",
-        subtitle=subject,
+        subtitle=study.facts["benchmark"],
         label="The score of every task with its 95% interval; the numbers are in the table of tasks.",
         chart=partial(
             chart_accuracy, rows, chance=chances.pop() if len(chances) == 1 else None, noun="items"
@@ -102,12 +112,17 @@ def _findings(scores: pl.DataFrame) -> list[str]:
     return found
 
 
-def _tasks(scores: pl.DataFrame, models: list[str]) -> Section:
+def _tasks(study: Study, scores: pl.DataFrame) -> Section:
+    models = study.models
     columns = [f"{model}, {version}" for model in models for version in VERSIONS]
     rows = []
     for (title,), part in scores.group_by("title", maintain_order=True):
         cells = {(row["model"], row["version"]): row for row in part.iter_rows(named=True)}
-        shown = [_cell(cells[model, version]) for model in models for version in VERSIONS]
+        shown = [
+            Linked(_cell(cells[model, version]), _link(study, model, cells[model, version]["task"]))
+            for model in models
+            for version in VERSIONS
+        ]
         first = next(iter(cells.values()))
         rows.append((str(title), *shown, f"{first['chance']:g}", count(first["n"]), _ties(part)))
     return Section(
@@ -138,7 +153,10 @@ def _comparisons(study: Study) -> tuple[Section, ...]:
             row["task"],
             row["first"],
             row["second"],
-            f"{points(row['difference'])} {format_interval(row['low'], row['high'], points)}",
+            Linked(
+                f"{points(row['difference'])} {format_interval(row['low'], row['high'], points)}",
+                _link_pair(study, row),
+            ),
             p_cell(row["p"]),
             p_cell(row["p_holm"]),
             row["over"],
@@ -156,6 +174,12 @@ def _comparisons(study: Study) -> tuple[Section, ...]:
             names=3,
         ),
     )
+
+
+def _link_pair(study: Study, row: dict[str, Any]) -> str:
+    """Where the items of two models on a task are compared."""
+    found = next((one for one in study.facts["tasks"] if row["task"] in (one["name"], one["title"])), None)
+    return study.link_pair(row["first"], row["second"], found["dataset"]) if found else ""
 
 
 def _reading(study: Study) -> tuple[Section, ...]:
@@ -178,17 +202,18 @@ def _reading(study: Study) -> tuple[Section, ...]:
     )
 
 
-def _suites(suites: pl.DataFrame) -> Section:
+def _suites(study: Study) -> Section:
     rows = tuple(
         (
             row["task"],
             row["suite"],
             row["model"],
-            percent_interval(row["accuracy"], row["low"], row["high"]),
-            count(row["n"]),
+            Linked(percent_interval(row["accuracy"], row["low"], row["high"]), link),
+            Linked(count(row["n"]), link),
             count(row["ties"]),
         )
-        for row in suites.iter_rows(named=True)
+        for row in study["suites"].iter_rows(named=True)
+        for link in (_link(study, row["model"], row["task"], suite=row["suite"]),)
     )
     return Section(
         name="suites",

@@ -58,13 +58,13 @@ def sections(study: Study) -> Page:
         subject=subject,
         question=f"Does {headline.noun} depend on which sentence of a pair is longer in tokens?",
         answer=_answer(judged, study["slopes"], headline),
-        hero=_forest(slopes, subject, headline) or _hero(study, judged, subject, headline),
+        hero=_forest(study, slopes, subject, headline) or _hero(study, judged, subject, headline),
         sure=_doubts(whole, splits),
         findings=tuple(_compare_ends(judged, slopes.filter(set=BIASED), headline)),
         sections=(
-            *_slopes(study["slopes"], study["slope_tests"], headline),
+            *_slopes(study, headline),
             _overall(study, whole, headline),
-            *(_side_by_side(compared, headline) if compared is not None else ()),
+            *(_side_by_side(study, compared, headline) if compared is not None else ()),
             *_differences(study, subject, headline),
             _suites(study, splits),
         ),
@@ -144,14 +144,18 @@ def _name(rows: pl.DataFrame, *, several: bool) -> str:
     return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
 
 
-def _forest(slopes: pl.DataFrame, subject: str, headline: Headline) -> Figure | None:
+def _forest(study: Study, slopes: pl.DataFrame, subject: str, headline: Headline) -> Figure | None:
     """The slope of every measure with its interval around zero; None if there are fewer than two."""
     if len(slopes) < 2:
         return None
     columns = [name for name in ("model", "set") if slopes[name].n_unique() > 1]
     rows = [
         Estimate(
-            ", ".join(str(row[name]) for name in ("measure", *columns)), row["slope"], row["low"], row["high"]
+            ", ".join(str(row[name]) for name in ("measure", *columns)),
+            row["slope"],
+            row["low"],
+            row["high"],
+            _link_set(study, row["model"], row["set"], measure=row["measure"]),
         )
         for row in slopes.iter_rows(named=True)
     ]
@@ -165,8 +169,23 @@ def _forest(slopes: pl.DataFrame, subject: str, headline: Headline) -> Figure | 
     )
 
 
-def _slopes(slopes: pl.DataFrame, tests: pl.DataFrame, headline: Headline) -> tuple[Section, ...]:
+def _link_set(
+    study: Study,
+    model: str,
+    name: str,
+    *,
+    measure: str,
+    difference: Sequence[str] = (),
+    suite: str | Sequence[str] = "",
+) -> str:
+    """Where the pairs of one of the sets are shown."""
+    part = name if study.facts["debias"] else ""
+    return study.link(model, part, measure=measure, difference=difference, suite=suite)
+
+
+def _slopes(study: Study, headline: Headline) -> tuple[Section, ...]:
     """The slope of every measure, and whether any two differ."""
+    slopes, tests = study["slopes"], study["slope_tests"]
     if slopes.is_empty():
         return ()
     found = Section(
@@ -179,12 +198,13 @@ def _slopes(slopes: pl.DataFrame, tests: pl.DataFrame, headline: Headline) -> tu
         rows=tuple(
             (
                 *(str(row[name]) for name in ("model", "set", "measure")),
-                _interval(row["slope"], row["low"], row["high"]),
+                Linked(_interval(row["slope"], row["low"], row["high"]), link),
                 p_cell(row["p"]),
-                count(row["n"]),
+                Linked(count(row["n"]), link),
                 count(row["suites"]),
             )
             for row in slopes.iter_rows(named=True)
+            for link in (_link_set(study, row["model"], row["set"], measure=row["measure"]),)
         ),
         names=3,
         notes=tuple(
@@ -205,7 +225,10 @@ def _slopes(slopes: pl.DataFrame, tests: pl.DataFrame, headline: Headline) -> tu
             (
                 *(str(row[name]) for name in ("model", "set")),
                 f"{row['first']} - {row['second']}",
-                _interval(row["difference"], row["low"], row["high"]),
+                Linked(
+                    _interval(row["difference"], row["low"], row["high"]),
+                    _link_set(study, row["model"], row["set"], measure=row["first"]),
+                ),
                 p_cell(row["p"]),
             )
             for row in tests.iter_rows(named=True)
@@ -333,13 +356,14 @@ def _link(study: Study, cell: dict[str, Any], differences: Sequence[int]) -> str
     """Where the pairs of a cell are shown, by their differences in tokens; empty if it was not judged."""
     if cell["measure"] is None:
         return ""
-    suite = {} if cell.get("suite", EVERYTHING) == EVERYTHING else {"suite": cell["suite"]}
-    return study.link(
+    suite = cell.get("suite", EVERYTHING)
+    return _link_set(
+        study,
         cell["model"],
-        BIASED if study.facts["debias"] else "",
+        BIASED,
         measure=cell["measure"],
         difference=[str(min(max(number, -FURTHEST), FURTHEST)) for number in differences],
-        **suite,
+        suite="" if suite == EVERYTHING else suite,
     )
 
 
@@ -391,7 +415,7 @@ def _differences(study: Study, subject: str, headline: Headline) -> list[Section
     return [Section(name="curves", title="By difference in length", lede=lede, figures=tuple(figures))]
 
 
-def _side_by_side(compared: pl.DataFrame, headline: Headline) -> tuple[Section, ...]:
+def _side_by_side(study: Study, compared: pl.DataFrame, headline: Headline) -> tuple[Section, ...]:
     """The biased and the debiased set: as a table, as bars, and suite by suite."""
     whole = compared.filter(suite=EVERYTHING)
     return (
@@ -401,7 +425,7 @@ def _side_by_side(compared: pl.DataFrame, headline: Headline) -> tuple[Section, 
             lede=f"{headline.name} on the biased set and on the debiased one. {INTERVALS} p: "
             "the score test over suites (over pairs within a suite) where both sets have the same items; "
             "over suites, Wilcoxon's signed ranks.",
-            figures=(*_bars(whole, headline), *_scatter(compared, headline)),
+            figures=(*_bars(study, whole, headline), *_scatter(study, compared, headline)),
             columns=(
                 "Model",
                 "Measure",
@@ -412,15 +436,21 @@ def _side_by_side(compared: pl.DataFrame, headline: Headline) -> tuple[Section, 
                 "p",
                 "p over suites",
             ),
-            rows=tuple(_pair(row) for row in whole.iter_rows(named=True)),
+            rows=tuple(_pair(study, row) for row in whole.iter_rows(named=True)),
             names=2,
         ),
     )
 
 
-def _pair(row: dict[str, Any]) -> tuple[str, ...]:
+def _common(study: Study) -> list[str]:
+    """The suites that both sets have, if the first one has others too."""
+    compared, known = (set(study[name]["suite"]) - {EVERYTHING} for name in ("debias", "splits"))
+    return sorted(compared) if compared < known else []
+
+
+def _pair(study: Study, row: dict[str, Any]) -> tuple[str, ...]:
     sets = [
-        text
+        Linked(text, _link_set(study, row["model"], name, measure=row["measure"], suite=_common(study)))
         for name in (BIASED, DEBIASED)
         for text in (
             percent_interval(row[name], row[f"{name} low"], row[f"{name} high"]),
@@ -431,7 +461,7 @@ def _pair(row: dict[str, Any]) -> tuple[str, ...]:
     return (str(row["model"]), str(row["measure"]), *sets, *tests)
 
 
-def _bars(whole: pl.DataFrame, headline: Headline) -> list[Figure]:
+def _bars(study: Study, whole: pl.DataFrame, headline: Headline) -> list[Figure]:
     """The splits of the biased set above the whole of it and the debiased set, one figure per model."""
     figures = []
     for (model,), part in whole.group_by("model", maintain_order=True):
@@ -442,6 +472,9 @@ def _bars(whole: pl.DataFrame, headline: Headline) -> list[Figure]:
                 row[f"{name} low"],
                 row[f"{name} high"],
                 row[f"n {name}"],
+                link=_link(study, row | {"suite": _common(study) or EVERYTHING}, SIGNS[name])
+                if name in SIGNS
+                else _link_set(study, row["model"], name, measure=row["measure"], suite=_common(study)),
             )
             for row in part.iter_rows(named=True)
             for name in (*SPLITS, BIASED, DEBIASED)
@@ -460,12 +493,19 @@ def _bars(whole: pl.DataFrame, headline: Headline) -> list[Figure]:
     return figures
 
 
-def _scatter(compared: pl.DataFrame, headline: Headline) -> list[Figure]:
+def _scatter(study: Study, compared: pl.DataFrame, headline: Headline) -> list[Figure]:
     figures = []
     suites = compared.filter(pl.col("suite") != EVERYTHING)
     for (model,), part in suites.group_by("model", maintain_order=True):
         dots = [
-            Dot(row["measure"], "", 100 * row[BIASED], 100 * row[DEBIASED], row["suite"])
+            Dot(
+                row["measure"],
+                "",
+                100 * row[BIASED],
+                100 * row[DEBIASED],
+                row["suite"],
+                link=_link_set(study, row["model"], DEBIASED, measure=row["measure"], suite=row["suite"]),
+            )
             for row in part.iter_rows(named=True)
         ]
         figures.append(

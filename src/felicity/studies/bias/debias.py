@@ -33,8 +33,9 @@ def compare_sets(biased: pl.DataFrame, fair: pl.DataFrame, *, model: str) -> pl.
         )
         own = [_row(left.filter(suite=s), right.filter(suite=s), model, measure, s) for s in suites]
         whole = _row(left, right, model, measure, EVERYTHING)
-        if len(suites) > 1:
-            pairs = [(row["debiased"], row["biased"]) for row in own]
+        pairs = [(row["debiased"], row["biased"]) for row in own]
+        # Where no suite differs there is nothing to test.
+        if len(suites) > 1 and any(fair_share != share for fair_share, share in pairs):
             whole["p_suites"] = float(signed_rank(*map(list, zip(*pairs, strict=True)))["p"][0])
         rows += [whole, *own]
     return pl.DataFrame(rows, infer_schema_length=None)

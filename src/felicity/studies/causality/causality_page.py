@@ -23,7 +23,7 @@ from felicity.studies.causality.findings import (
     judge_share,
 )
 from felicity.studies.causality.preference import BIN_WIDTH
-from felicity.studies.causality.preference_sections import GENDERS, show_preference
+from felicity.studies.causality.preference_sections import GENDERS, link_prompts, show_preference
 from felicity.studies.causality.text_sections import show_continuations, show_ratings
 from felicity.studies.study import Study
 
@@ -183,7 +183,10 @@ def _hero(study: Study) -> Figure:
             row["lm"],
             GENDERS[row["subject_gender"]],
             row["bias_bin"] + BIN_WIDTH / 2,
-            *(100 * row[name] for name in ("agreement", "low", "high")),
+            100 * row["agreement"],
+            100 * row["low"],
+            100 * row["high"],
+            link_prompts(study, row["lm"], row["bias_bin"], row["subject_gender"]),
         )
         for row in cells.sort("bias_bin", maintain_order=True).iter_rows(named=True)
     ]

@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 from felicity.core.wording import p_cell
-from felicity.report import MISSING, Figure, Section, count, decimal, percent
+from felicity.report import MISSING, Figure, Linked, Section, count, decimal, percent
 from felicity.report.charts import Cell, SeriesPoint, chart_bands, chart_matrix
 from felicity.run import name_folder
 from felicity.studies.causality.findings import COUNTED
@@ -31,6 +31,25 @@ def name_bin(lower: int) -> str:
     return f"[{decimal(lower, 0)}, {decimal(lower + BIN_WIDTH, 0)}{close}"
 
 
+def link_prompts(
+    study: Study, lm: str, lower: int | None = None, gender: str = "all", nouns: str = ""
+) -> str:
+    """Where the prompts of a bin of bias are, of one gender of the subject or one pair of nouns.
+
+    Verbs are the explorer's suites; a prompt is found by the pronouns for its subject and object, in order.
+    """
+    verbs = list[str]()
+    if lower is not None:
+        within = study["preference"].filter(pl.col("bias_bin") == lower, lm=lm)
+        verbs = within["verb"].unique(maintain_order=True).to_list()
+    searched = nouns.replace("/", " ").split()
+    if gender != "all":
+        own = study.place.read("stimuli").filter(subject_gender=gender)
+        pronouns = own.select("subject_text", "object_text").unique().rows()
+        searched += [f'"{subject} {object_}"' for subject, object_ in pronouns] if len(pronouns) == 1 else []
+    return study.link(lm, suite=verbs, q=" ".join(searched))
+
+
 def _agreement(study: Study) -> Section:
     """Figure 1 of the paper as a table, in both countings."""
     rows = []
@@ -41,9 +60,10 @@ def _agreement(study: Study) -> Section:
             for counting in COUNTINGS:
                 for gender in ("m", "f", "all"):
                     own = table.filter(inside, counting=counting, subject_gender=gender)
-                    cells.append(percent(own["agreement"][0]) if own.height else MISSING)
+                    shown = percent(own["agreement"][0]) if own.height else MISSING
+                    cells.append(Linked(shown, link_prompts(study, str(lm), lower, gender)))
                     sizes += own["n"].to_list() if (counting, gender) == (COUNTED, "all") else []
-            n = count(sizes[0]) if sizes else MISSING
+            n = Linked(count(sizes[0]) if sizes else MISSING, link_prompts(study, str(lm), lower))
             rows.append((str(lm), "all" if lower is None else name_bin(lower), n, *cells))
     heads = [f"{gender}, {said}" for said in ("ours", "authors'") for gender in ("male", "female", "both")]
     return Section(
@@ -63,9 +83,15 @@ def _matrix(study: Study) -> Section:
     figures = []
     for (lm,), means in study["noun_pairs"].group_by("lm", maintain_order=True):
         cells = [
-            Cell(row["nouns"], name_bin(row["bias_bin"]), row["subject_preference"])
+            Cell(
+                row["nouns"],
+                name_bin(row["bias_bin"]),
+                row["subject_preference"],
+                link_prompts(study, str(lm), row["bias_bin"], nouns=row["nouns"]),
+            )
             for row in means.iter_rows(named=True)
         ]
+        links = {nouns: link_prompts(study, str(lm), nouns=nouns) for nouns in means["nouns"].unique()}
         figures.append(
             Figure(
                 name=f"noun_pairs_{name_folder(str(lm))}",
@@ -73,7 +99,12 @@ def _matrix(study: Study) -> Section:
                 subtitle=study.facts["stimuli"],
                 label="Mean subject preference in bits by noun pair and bias of the verb.",
                 chart=partial(
-                    chart_matrix, cells, row_title="noun pair", column_title="bias of the verb", unit="bits"
+                    chart_matrix,
+                    cells,
+                    row_title="noun pair",
+                    column_title="bias of the verb",
+                    unit="bits",
+                    links=links,
                 ),
             )
         )

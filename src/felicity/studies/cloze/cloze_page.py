@@ -168,7 +168,7 @@ def _hero(study: Study) -> Figure:
                 row["low"],
                 row["high"],
                 row["n"],
-                link=study.link(row["model"], dataset),
+                link=_link(study, row),
             )
             for row in rows
         ]
@@ -183,6 +183,17 @@ def _hero(study: Study) -> Figure:
     )
 
 
+def _link(study: Study, cell: dict[str, Any]) -> str:
+    """Where the frames that a rate counts as hits are; all frames if there is none.
+
+    A run judges the five likeliest words, the likeliest of which has the largest margin; it has no verdict by
+    more words, or by a change of the likeliest one.
+    """
+    hits = {"top1": {"verdict": "right", "low": "4"}, MAIN: {"verdict": "right"}}
+    chosen = hits.get(cell["figure"], {}) if cell["share"] else {}
+    return study.link(cell["model"], cell["dataset"], **chosen)
+
+
 def _accuracy(study: Study) -> Section:
     cells = {
         (row["dataset"], row["model"], row["figure"]): row for row in study["accuracy"].iter_rows(named=True)
@@ -193,9 +204,9 @@ def _accuracy(study: Study) -> Section:
             known = [cells.get((dataset, model, figure)) for figure in FIGURES]
             first = next((cell for cell in known if cell), None)
             if first:
-                link = study.link(model, dataset)
-                texts = (*(_interval(cell) for cell in known), count(first["n"]))
-                rows.append((dataset, model, *(Linked(text, link) for text in texts)))
+                shown = [Linked(_interval(cell), _link(study, cell) if cell else "") for cell in known]
+                total = Linked(count(first["n"]), study.link(model, dataset))
+                rows.append((dataset, model, *shown, total))
     return Section(
         name="accuracy",
         title="Hit rate and sensitivity",
@@ -221,7 +232,10 @@ def _sizes(study: Study) -> Section:
                     NAMES[row["figure"]],
                     f"{row['first']} against {row['second']}",
                     count(row[f"n_{size}"]),
-                    signed(100 * row[f"difference_{size}"], 1),
+                    Linked(
+                        signed(100 * row[f"difference_{size}"], 1),
+                        study.link_pair(row["first"], row["second"], row[size], pick="disagree"),
+                    ),
                     p_cell(row[f"p_{size}"]),
                     p_cell(row[f"p_permutation_{size}"]),
                     decimal(row[f"power_{size}"], 2),
@@ -271,8 +285,10 @@ def _changes(study: Study) -> Section:
                 f"{row['small']} to {row['large']}",
                 row["model"],
                 NAMES[row["figure"]],
-                percent(row["share_small"]),
-                percent(row["share_large"]),
+                *(
+                    Linked(percent(row[f"share_{size}"]), study.link(row["model"], row[size]))
+                    for size in ("small", "large")
+                ),
                 signed(100 * row["change"], 1),
                 format_interval(row["low"], row["high"], points),
             )
@@ -295,7 +311,9 @@ def _targets(study: Study) -> Section:
                 row["dataset"],
                 row["model"],
                 decimal(row["probability"], 4),
-                f"{count(row['ranked'])} of {count(row['n'])}",
+                Linked(
+                    f"{count(row['ranked'])} of {count(row['n'])}", study.link(row["model"], row["dataset"])
+                ),
                 ">20" if row["median_rank"] is None else decimal(row["median_rank"], 1),
                 signed(row["log_odds"], 2),
                 percent(row["preferred"]),

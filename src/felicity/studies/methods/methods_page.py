@@ -7,7 +7,7 @@ import polars as pl
 
 from felicity.core.contrasts import Headline
 from felicity.core.wording import format_interval, share_interval
-from felicity.report import Figure, Page, Section, count, decimal, percent_interval
+from felicity.report import Figure, Linked, Page, Section, count, decimal, percent_interval
 from felicity.report.charts import Row, chart_accuracy
 from felicity.studies.study import Study
 
@@ -31,17 +31,17 @@ def sections(study: Study) -> Page:
         subject=subject,
         question="Do a model's answers say what its probabilities say?",
         answer=_answer(overall, agreement, headline),
-        hero=_chart(overall, subject, headline),
+        hero=_chart(study, overall, headline),
         sure=(
             "Intervals of accuracy are 95%, over suites where the pairs come from several; those of "
             "agreement are over pairs.",
             "Another wording may give other answers; the prompts are below, and --prompts takes your own.",
         ),
         sections=(
-            _methods(overall, headline),
+            _methods(study, overall, headline),
             *_agreement(agreement),
             _prompts(study.facts),
-            _suites(accuracy.filter(level="suite")),
+            _suites(study, accuracy.filter(level="suite")),
         ),
         summary="accuracy",
     )
@@ -66,7 +66,7 @@ def _answer(overall: pl.DataFrame, agreement: pl.DataFrame, headline: Headline) 
     )
 
 
-def _chart(overall: pl.DataFrame, subject: str, headline: Headline) -> Figure | None:
+def _chart(study: Study, overall: pl.DataFrame, headline: Headline) -> Figure | None:
     several = overall["model"].n_unique() > 1
     rows = [
         Row(
@@ -75,6 +75,7 @@ def _chart(overall: pl.DataFrame, subject: str, headline: Headline) -> Figure | 
             row["low"],
             row["high"],
             row["n"],
+            link=study.link(row["model"], row["method"]),
         )
         for row in overall.iter_rows(named=True)
     ]
@@ -83,13 +84,13 @@ def _chart(overall: pl.DataFrame, subject: str, headline: Headline) -> Figure | 
     return Figure(
         name="methods",
         title=f"{headline.name} by method",
-        subtitle=subject,
+        subtitle=study.facts["dataset"],
         label=f"{headline.name} of each method with its 95% interval; the numbers are in the table.",
         chart=partial(chart_accuracy, rows, chance=headline.chance, noun="pairs"),
     )
 
 
-def _methods(overall: pl.DataFrame, headline: Headline) -> Section:
+def _methods(study: Study, overall: pl.DataFrame, headline: Headline) -> Section:
     return Section(
         name="accuracy",
         title="Methods",
@@ -100,8 +101,13 @@ def _methods(overall: pl.DataFrame, headline: Headline) -> Section:
                 row["model"],
                 row["method"],
                 MEANINGS[row["method"]],
-                percent_interval(row["accuracy"], row["low"], row["high"]),
-                count(row["n"]),
+                *(
+                    Linked(text, study.link(row["model"], row["method"]))
+                    for text in (
+                        percent_interval(row["accuracy"], row["low"], row["high"]),
+                        count(row["n"]),
+                    )
+                ),
             )
             for row in overall.iter_rows(named=True)
         ),
@@ -158,7 +164,7 @@ def _prompts(facts: dict[str, Any]) -> Section:
     )
 
 
-def _suites(suites: pl.DataFrame) -> Section:
+def _suites(study: Study, suites: pl.DataFrame) -> Section:
     return Section(
         name="suites",
         title="By suite",
@@ -170,8 +176,13 @@ def _suites(suites: pl.DataFrame) -> Section:
                 row["name"],
                 row["model"],
                 row["method"],
-                percent_interval(row["accuracy"], row["low"], row["high"]),
-                count(row["n"]),
+                *(
+                    Linked(text, study.link(row["model"], row["method"], suite=row["name"]))
+                    for text in (
+                        percent_interval(row["accuracy"], row["low"], row["high"]),
+                        count(row["n"]),
+                    )
+                ),
             )
             for row in suites.sort("name", maintain_order=True).iter_rows(named=True)
         ),

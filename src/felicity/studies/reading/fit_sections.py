@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from felicity.core.wording import format_interval, p_cell
-from felicity.report import Figure, Section, count, decimal, signed, spaced
+from felicity.report import EXPLORER, Figure, Linked, Section, count, decimal, link_items, signed, spaced
 from felicity.report.charts import (
     MOST_SERIES,
     Dot,
@@ -22,6 +22,11 @@ from felicity.studies.reading.predictive_fit import LINEAR, WITH_SURPRISAL
 THOUSAND = 1000.0
 # Measures whose figures are drawn; the tables have all of them.
 MOST_FIGURES = 6
+
+
+def link_words(measure: str | None = None, *models: str, **more: str) -> str:
+    """Where the explorer shows the words, with a measure and the surprisals of these models."""
+    return link_items(EXPLORER, "words", measure=measure or "", model=models, **more)
 
 
 def _interval(value: float | None, low: float | None, high: float | None, scale: float = 1.0) -> str:
@@ -46,13 +51,16 @@ def list_fit(lead: pl.DataFrame) -> Section | None:
             (
                 row["model"],
                 spaced(row["measure"]),
-                _interval(row["delta_ll"], row["low"], row["high"], THOUSAND),
+                Linked(
+                    _interval(row["delta_ll"], row["low"], row["high"], THOUSAND),
+                    link_words(row["measure"], row["model"]),
+                ),
                 p_cell(row["p"]),
                 p_cell(row["p_holm"]),
                 decimal(THOUSAND * row["in_sample"]),
                 signed(row["delta_aic"], 1),
                 decimal(row["variance_share"]),
-                count(row["n"]),
+                Linked(count(row["n"]), link_words(row["measure"], row["model"])),
             )
             for row in lead.iter_rows(named=True)
         ),
@@ -70,7 +78,14 @@ def list_slopes(slopes: pl.DataFrame) -> Section | None:
         if part["lag"].n_unique() > 1 and len(figures) < MOST_FIGURES:
             shown = part["model"].unique(maintain_order=True).head(MOST_SERIES).to_list()
             points = [
-                Point(row["model"], row["lag"], row["slope"], row["low"], row["high"])
+                Point(
+                    row["model"],
+                    row["lag"],
+                    row["slope"],
+                    row["low"],
+                    row["high"],
+                    link_words(row["measure"], row["model"]),
+                )
                 for row in part.filter(pl.col("model").is_in(shown)).iter_rows(named=True)
             ]
             figures.append(
@@ -103,7 +118,9 @@ def list_slopes(slopes: pl.DataFrame) -> Section | None:
                 row["model"],
                 spaced(row["measure"]),
                 str(row["lag"]),
-                _interval(row["slope"], row["low"], row["high"]),
+                Linked(
+                    _interval(row["slope"], row["low"], row["high"]), link_words(row["measure"], row["model"])
+                ),
                 p_cell(row["p"]),
                 row["unit"],
             )
@@ -155,7 +172,10 @@ def list_curves(curves: pl.DataFrame, fit: pl.DataFrame, times: Sequence[str]) -
                 row["model"],
                 spaced(row["measure"]),
                 decimal(edf.get((row["measure"], row["model"]))),
-                _interval(row["delta_ll"], row["low"], row["high"], THOUSAND),
+                Linked(
+                    _interval(row["delta_ll"], row["low"], row["high"], THOUSAND),
+                    link_words(row["measure"], row["model"], show="residual"),
+                ),
                 p_cell(row["p_holm"]),
             )
             for row in bent.iter_rows(named=True)
@@ -171,7 +191,15 @@ def _draw_curve(part: pl.DataFrame, model: str) -> list[SeriesPoint]:
     places = np.arange(first, last + 1) if last > first else x[[0, -1]]
     lines = {name: np.interp(places, x, part[name].to_numpy()) for name in ("y", "low", "high")}
     return [
-        SeriesPoint("", model, float(at), *(float(lines[name][i]) for name in ("y", "low", "high")))
+        SeriesPoint(
+            "",
+            model,
+            float(at),
+            float(lines["y"][i]),
+            float(lines["low"][i]),
+            float(lines["high"][i]),
+            link_words(str(part["measure"][0]), model),
+        )
         for i, at in enumerate(places)
     ]
 
@@ -193,7 +221,10 @@ def list_beyond(fit: pl.DataFrame) -> Section | None:
                 row["model"],
                 spaced(row["measure"]),
                 spaced(row["predictor"]),
-                _interval(row["delta_ll"], row["low"], row["high"], THOUSAND),
+                Linked(
+                    _interval(row["delta_ll"], row["low"], row["high"], THOUSAND),
+                    link_words(row["measure"], row["model"]),
+                ),
                 p_cell(row["p_holm"]),
                 count(row["n"]),
             )
@@ -218,8 +249,10 @@ def list_correction(correction: pl.DataFrame) -> Section | None:
             (
                 row["model"],
                 spaced(row["measure"]),
-                decimal(THOUSAND * row["corrected"]),
-                decimal(THOUSAND * row["plain"]),
+                *(
+                    Linked(decimal(THOUSAND * row[way]), link_words(row["measure"], row["model"], way=way))
+                    for way in ("corrected", "plain")
+                ),
                 _interval(row["difference"], row["low"], row["high"], THOUSAND),
                 p_cell(row["p"]),
                 p_cell(row["p_holm"]),
@@ -237,7 +270,13 @@ def list_alignment(alignment: pl.DataFrame) -> Section | None:
         return None
     shown = known["model"].unique(maintain_order=True).head(MOST_SERIES).to_list()
     points = [
-        SeriesPoint(spaced(row["measure"]), row["model"], row["shift"], row["r"])
+        SeriesPoint(
+            spaced(row["measure"]),
+            row["model"],
+            row["shift"],
+            row["r"],
+            link=link_words(row["measure"], row["model"]),
+        )
         for row in known.filter(pl.col("model").is_in(shown)).iter_rows(named=True)
     ]
     figure = Figure(
@@ -281,7 +320,9 @@ def list_mixed(mixed: pl.DataFrame | None) -> Section | None:
                 row["model"],
                 spaced(row["measure"]),
                 str(row["lag"]),
-                _interval(row["slope"], row["low"], row["high"]),
+                Linked(
+                    _interval(row["slope"], row["low"], row["high"]), link_words(row["measure"], row["model"])
+                ),
                 p_cell(row["p"]),
                 decimal(THOUSAND * row["delta_ll"], 3),
                 count(row["trials"]),
@@ -312,6 +353,7 @@ def list_comparisons(comparisons: pl.DataFrame, quality: pl.DataFrame) -> Sectio
             THOUSAND * row["delta_ll"],
             row["model"],
             hover=row["model"],
+            link=link_words(row["measure"], row["model"]),
         )
         for row in quality.iter_rows(named=True)
     ]
@@ -343,7 +385,10 @@ def list_comparisons(comparisons: pl.DataFrame, quality: pl.DataFrame) -> Sectio
                 spaced(row["measure"]),
                 row["first"],
                 row["second"],
-                _interval(row["difference"], row["low"], row["high"], THOUSAND),
+                Linked(
+                    _interval(row["difference"], row["low"], row["high"], THOUSAND),
+                    link_words(row["measure"], row["first"], row["second"]),
+                ),
                 p_cell(row["p"]),
                 p_cell(row["p_holm"]),
                 count(row["n"]),

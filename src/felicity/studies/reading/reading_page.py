@@ -6,10 +6,11 @@ from typing import Any
 import polars as pl
 
 from felicity.core.wording import MISSING, NO_DIFFERENCE, format_interval, format_p, is_detected, p_cell
-from felicity.report import Figure, Page, Section, count, counted, decimal, signed, spaced
+from felicity.report import Figure, Linked, Page, Section, count, counted, decimal, signed, spaced
 from felicity.report.charts import Dot, Estimate, chart_estimates, chart_scatter
 from felicity.studies.reading.fit_sections import (
     THOUSAND,
+    link_words,
     list_alignment,
     list_beyond,
     list_comparisons,
@@ -40,7 +41,7 @@ def sections(study: Study) -> Page:
         list_mixed(study.tables.get("mixed")),
         list_comparisons(study["comparisons"], study["quality"]),
         _conditions(study.tables.get("conditions")),
-        _effects(study.tables.get("effects"), study.tables.get("item_effects")),
+        _effects(study),
         _excluded(study["excluded"]),
         _lost(study["not_joined"]),
     )
@@ -51,7 +52,7 @@ def sections(study: Study) -> Page:
         if len(lead)
         else "Is surprisal higher where people find a sentence hard?",
         answer=_answer(lead, study),
-        hero=_hero(lead, subject) or _effect_figure(study.tables.get("item_effects")),
+        hero=_hero(lead, subject) or _effect_figure(study),
         sure=tuple(_sure(lead, study)),
         findings=tuple(_findings(study)),
         sections=tuple(section for section in evidence if section is not None),
@@ -178,7 +179,9 @@ def _hero(lead: pl.DataFrame, subject: str) -> Figure | None:
     for row in lead.iter_rows(named=True):
         name = f"{row['model']}, {spaced(row['measure'])}" if several else spaced(row["measure"])
         ends = [row["delta_ll"] if row[end] is None else row[end] for end in ("low", "high")]
-        rows.append(Estimate(name, THOUSAND * row["delta_ll"], *(THOUSAND * end for end in ends)))
+        low, high = (THOUSAND * end for end in ends)
+        link = link_words(row["measure"], row["model"])
+        rows.append(Estimate(name, THOUSAND * row["delta_ll"], low, high, link))
     return Figure(
         name="fit",
         title="What surprisal adds",
@@ -189,15 +192,25 @@ def _hero(lead: pl.DataFrame, subject: str) -> Figure | None:
     )
 
 
-def _effect_figure(single: pl.DataFrame | None) -> Figure | None:
+def _effect_figure(study: Study) -> Figure | None:
     """Bits against milliseconds over items at the word after the critical one, a panel per effect."""
+    single = study.tables.get("item_effects")
     if single is None:
         return None
     known = single.drop_nulls(["bits", "observed_ms"]).filter(pl.col("place") == 1)
     if known.height < 2:
         return None
+    hard = study["words"].filter(side="hard").unique(["effect", "item"], keep="first", maintain_order=True)
+    texts = {(effect, str(item)): text for effect, item, text in hard.select("effect", "item", "text").rows()}
     dots = [
-        Dot(row["effect"], row["model"], row["bits"], row["observed_ms"], hover=f"item {row['item']}")
+        Dot(
+            row["effect"],
+            row["model"],
+            row["bits"],
+            row["observed_ms"],
+            hover=f"item {row['item']}",
+            link=link_words(None, row["model"], text=texts[row["effect"], row["item"]]),
+        )
         for row in known.iter_rows(named=True)
     ]
     return Figure(
@@ -238,10 +251,11 @@ def _conditions(tested: pl.DataFrame | None) -> Section | None:
     )
 
 
-def _effects(effects: pl.DataFrame | None, single: pl.DataFrame | None) -> Section | None:
+def _effects(study: Study) -> Section | None:
+    effects = study.tables.get("effects")
     if effects is None or effects.is_empty():
         return None
-    figure = _effect_figure(single)
+    figure = _effect_figure(study)
     return Section(
         name="effects",
         title="Effects by construction and item",
@@ -256,7 +270,7 @@ def _effects(effects: pl.DataFrame | None, single: pl.DataFrame | None) -> Secti
                 row["model"],
                 f"+{row['place']}" if row["place"] else "0",
                 count(row["items"]),
-                signed(row["bits"]),
+                Linked(signed(row["bits"]), link_words(None, row["model"])),
                 signed(row["observed_ms"], 1),
                 signed(row["predicted_ms"], 1),
                 decimal(row["r"]),
@@ -277,7 +291,12 @@ def _excluded(excluded: pl.DataFrame) -> Section | None:
         lede="Words that each rule left out, in this order, and how many were left.",
         columns=("Measure", "Rule", "Left out", "Left"),
         rows=tuple(
-            (spaced(row["measure"]), row["rule"], count(row["rows"]), count(row["left"]))
+            (
+                spaced(row["measure"]),
+                row["rule"],
+                Linked(count(row["rows"]), link_words(row["measure"])),
+                count(row["left"]),
+            )
             for row in excluded.iter_rows(named=True)
         ),
         names=2,
@@ -294,7 +313,14 @@ def _lost(lost: pl.DataFrame) -> Section | None:
         lede=f"{counted(len(lost), 'word')} could not be joined to a model's text or had no value.{more}",
         columns=("Model", "Text", "Sentence", "Word", "Reason", "Position"),
         rows=tuple(
-            (row["model"], row["text"], row["sentence"], row["word"], row["reason"], str(row["position"]))
+            (
+                row["model"],
+                row["text"],
+                row["sentence"],
+                Linked(row["word"], link_words(None, row["model"], text=row["text"])),
+                row["reason"],
+                str(row["position"]),
+            )
             for row in lost.head(MOST_LOST).iter_rows(named=True)
         ),
         names=5,

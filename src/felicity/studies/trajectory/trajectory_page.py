@@ -2,11 +2,12 @@
 
 import math
 from functools import partial
+from typing import Any
 
 import polars as pl
 
 from felicity.core.wording import decimal, format_interval, p_cell
-from felicity.report import Figure, Page, Section, counted, percent
+from felicity.report import Figure, Linked, Page, Section, counted, percent
 from felicity.report.charts import MOST_SERIES, Point, chart_lines
 from felicity.studies.study import Study
 from felicity.studies.trajectory.curves import EVERYTHING
@@ -24,7 +25,7 @@ def sections(study: Study) -> Page:
         subject=study.facts["dataset"],
         question=f"When does training reach {percent(criterion)}% on each suite, and does it stay there?",
         answer=_answer(acquisition, criterion),
-        hero=_curve("curve", "All suites", curves.filter(suite=EVERYTHING), criterion),
+        hero=_curve(study, "curve", "All suites", curves.filter(suite=EVERYTHING), criterion),
         sure=(
             "Intervals of curves are Wilson's, over suites for their mean and over items within a suite; "
             "those of steps come from drawing the items again, the same for all checkpoints.",
@@ -32,9 +33,9 @@ def sections(study: Study) -> Page:
         ),
         findings=tuple(_findings(study)),
         sections=(
-            _acquisition(acquisition),
-            *_suites(curves, criterion),
-            _dips(study["dips"]),
+            _acquisition(study, acquisition),
+            *_suites(study, curves, criterion),
+            _dips(study),
             *_orders(study["orders"]),
         ),
         legend="Reached: the first checkpoint from which accuracy stays at or above the criterion.",
@@ -74,13 +75,42 @@ def _step(value: object) -> str:
     return "never" if math.isinf(number) else decimal(number, 0)
 
 
-def _curve(name: str, title: str, rows: pl.DataFrame, criterion: float) -> Figure:
+def _find_model(study: Study, training: str, step: float) -> str:
+    """The name of a checkpoint; empty if there is none at this step."""
+    points = study.place.read("checkpoints").filter(training=training, step=step)
+    return str(points["model"][0]) if len(points) else ""
+
+
+def _place_suite(study: Study, suite: str) -> tuple[str, dict[str, str]]:
+    """The part of the runs that a suite is in, and the filter that selects it there."""
+    sets = study.facts["sets"]
+    if suite == EVERYTHING:
+        return (sets[0] if len(sets) > 1 else ""), {}
+    part, colon, name = suite.partition(": ")
+    return (part, {"suite": name}) if len(sets) > 1 and colon else ("", {"suite": suite})
+
+
+def _link(study: Study, training: str, step: float | None, suite: str) -> str:
+    """Where the items of a suite are, as a checkpoint judges them."""
+    model = "" if step is None or math.isinf(step) else _find_model(study, training, step)
+    part, chosen = _place_suite(study, suite)
+    return study.link(model, part, **chosen) if model else ""
+
+
+def _curve(study: Study, name: str, title: str, rows: pl.DataFrame, criterion: float) -> Figure:
     steps = sorted(rows["step"].unique().to_list())
     places = {step: place for place, step in enumerate(steps)}
     several = rows["training"].n_unique() > 1
     series = "training" if several or rows["suite"].n_unique() == 1 else "suite"
     points = [
-        Point(row[series], places[row["step"]], *(100 * row[key] for key in ("accuracy", "low", "high")))
+        Point(
+            row[series],
+            places[row["step"]],
+            100 * row["accuracy"],
+            100 * row["low"],
+            100 * row["high"],
+            _link(study, row["training"], row["step"], row["suite"]),
+        )
         for row in rows.iter_rows(named=True)
     ]
     return Figure(
@@ -101,7 +131,7 @@ def _curve(name: str, title: str, rows: pl.DataFrame, criterion: float) -> Figur
     )
 
 
-def _suites(curves: pl.DataFrame, criterion: float) -> tuple[Section, ...]:
+def _suites(study: Study, curves: pl.DataFrame, criterion: float) -> tuple[Section, ...]:
     rows = curves.filter(pl.col("suite") != EVERYTHING)
     names = rows["suite"].unique(maintain_order=True).to_list()
     if rows["training"].n_unique() == 1:
@@ -110,6 +140,7 @@ def _suites(curves: pl.DataFrame, criterion: float) -> tuple[Section, ...]:
         groups = [[name] for name in names]
     figures = tuple(
         _curve(
+            study,
             f"suites_{number}",
             group[0] if len(group) == 1 else f"Suites {number}",
             rows.filter(pl.col("suite").is_in(group)),
@@ -124,14 +155,21 @@ def _suites(curves: pl.DataFrame, criterion: float) -> tuple[Section, ...]:
     return (Section(name="suites", title="By suite", lede=lede, figures=figures),) if figures else ()
 
 
-def _acquisition(acquisition: pl.DataFrame) -> Section:
+def _acquisition(study: Study, acquisition: pl.DataFrame) -> Section:
+    points = study.place.read("checkpoints").sort("step")
+    ends = {
+        str(training): (part["step"][0], part["step"][-1])
+        for (training,), part in points.group_by("training", maintain_order=True)
+    }
     rows = tuple(
         (
             row["training"],
             row["suite"],
-            percent(row["first"]),
-            percent(row["last"]),
-            _step(row["reached"]),
+            *(
+                Linked(percent(row[name]), _link(study, row["training"], step, row["suite"]))
+                for name, step in zip(("first", "last"), ends[row["training"]], strict=True)
+            ),
+            Linked(_step(row["reached"]), _link(study, row["training"], row["reached"], row["suite"])),
             f"{_step(row['reached_low'])} to {_step(row['reached_high'])}",
             percent(row["held_share"]),
             _step(row["midpoint"]),
@@ -151,17 +189,27 @@ def _acquisition(acquisition: pl.DataFrame) -> Section:
     )
 
 
-def _dips(dips: pl.DataFrame) -> Section:
+def _link_fall(study: Study, row: dict[str, Any]) -> str:
+    """Where the items of a suite are compared before its fall and at the bottom."""
+    before, bottom = (_find_model(study, row["training"], row[name]) for name in ("before", "bottom"))
+    part, chosen = _place_suite(study, row["suite"])
+    return study.link_pair(before, bottom, part, **chosen) if before and bottom else ""
+
+
+def _dips(study: Study) -> Section:
     rows = tuple(
         (
             row["training"],
             row["suite"],
-            f"{_step(row['before'])} · {_step(row['bottom'])} · {_step(row['after'])}",
+            Linked(
+                f"{_step(row['before'])} · {_step(row['bottom'])} · {_step(row['after'])}",
+                _link_fall(study, row),
+            ),
             percent(row["depth"]),
             p_cell(row["p"]),
             p_cell(row["p_bh"]),
         )
-        for row in dips.iter_rows(named=True)
+        for row in study["dips"].iter_rows(named=True)
     )
     return Section(
         name="dips",

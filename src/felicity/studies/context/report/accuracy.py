@@ -7,6 +7,7 @@ import polars as pl
 from felicity.core.sweep import BASELINE, KINDS, UNPERTURBED
 from felicity.report import (
     Figure,
+    Linked,
     Section,
     count,
     decimal,
@@ -189,8 +190,8 @@ def _list_longest(study: ContextTables, rows: pl.DataFrame) -> list[tuple[str, .
                     model,
                     "no context" if base else study.name_kind(row["kind"]),
                     "0" if base else count(row["length"]),
-                    count(row["n"]),
-                    percent_interval(row["accuracy"], row["low"], row["high"]),
+                    Linked(count(row["n"]), study.link(row)),
+                    Linked(percent_interval(row["accuracy"], row["low"], row["high"]), study.link(row)),
                     "" if base else points(row["delta"]),
                     ends,
                 )
@@ -230,9 +231,9 @@ def _list_numbers(study: ContextTables, rows: pl.DataFrame) -> list[tuple[str, .
             _context(study, row["kind"], row["source"], row["perturbation"]),
             count(row["length"]),
             decimal(row["tokens"], 0),
-            count(row["n"]),
+            Linked(count(row["n"]), study.link(row)),
             count(row["suites"]),
-            percent(row["accuracy"]),
+            Linked(percent(row["accuracy"]), study.link(row)),
             format_interval(row["low"], row["high"], percent),
             points(row["delta"]),
             format_interval(row["delta_low"], row["delta_high"], points),
@@ -356,6 +357,7 @@ def _figure(study: ContextTables, name: str, title: str, rows: pl.DataFrame) -> 
                     row["surprisal_bits"],
                     row["low"],
                     row["high"],
+                    study.link({**row, "kind": kind if row["length"] else "none"}),
                 )
             )
     return Figure(

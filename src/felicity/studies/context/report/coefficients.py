@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from felicity.core.contrasts import ACCURACY, Headline
+from felicity.core.sweep import KINDS
 from felicity.core.wording import p_cell
-from felicity.report import Figure, Section, count, decimal, format_interval, spaced
+from felicity.report import Figure, Linked, Section, count, decimal, format_interval, spaced
 from felicity.report.charts import Dot, chart_scatter
 from felicity.studies.context.report.context_tables import (
     ContextTables,
@@ -77,7 +78,7 @@ def _regression_section(
         return None
     leading = [column for column in ("model", "analysis") if terms[column].n_unique() > 1]
     rows = [
-        (*(row[column] for column in leading), *_cells(row))
+        (*(row[column] for column in leading), *_cells(study, row))
         for row in terms.iter_rows(named=True)
         if row["term"] is not None
     ]
@@ -92,10 +93,12 @@ def _regression_section(
     )
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+def _cells(study: ContextTables, row: dict[str, Any]) -> tuple[str, ...]:
+    unrelated = row["analysis"].startswith("unrelated")
+    kinds = [kind for kind, (_, acceptable) in KINDS.items() if (acceptable is None) == unrelated]
     return (
         write_term(row["term"]),
-        decimal(row["estimate"], 3),
+        Linked(decimal(row["estimate"], 3), study.address(row["model"], kind=kinds)),
         decimal(row["se"], 3),
         decimal(row["z"], 2),
         p_cell(row["p"]),
@@ -217,6 +220,7 @@ def _figure(
     scatter = find_scatter(name, study.headline)
     across, up = 100.0 if scatter.x_share else 1.0, 100.0 if scatter.y_share else 1.0
     panels = points["kind"].n_unique() > 1
+    suites = set(study.estimates.filter(level="suite")["name"])
     dots = [
         Dot(
             study.name_kind(row["kind"]) if panels else "",
@@ -224,6 +228,9 @@ def _figure(
             across * row["x"],
             up * row["y"],
             spaced(row["name"]),
+            link=study.address(
+                model, kind=row["kind"], **({"suite": row["name"]} if row["name"] in suites else {})
+            ),
         )
         for row in points.iter_rows(named=True)
     ]
@@ -258,7 +265,10 @@ def _row(study: ContextTables, row: dict[str, Any]) -> tuple[str, ...]:
         row["model"],
         study.name_kind(row["kind"]) if row["kind"] else "all",
         spaced(row["method"]),
-        decimal(row["r"], 3),
+        Linked(
+            decimal(row["r"], 3),
+            study.address(row["model"], **({"kind": row["kind"]} if row["kind"] else {})),
+        ),
         format_interval(row["low"], row["high"], places=3),
         p_cell(row["p"]),
         p_cell(row["p_holm"]),

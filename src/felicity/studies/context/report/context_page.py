@@ -82,6 +82,7 @@ def read_tables(study: Study) -> ContextTables:
         tables=study.tables,
         unit=design["unit"],
         headline=Headline.read(facts["score"]),
+        address=study.link,
         facts=(
             ("Dataset", f"{facts['dataset']} ({facts['method']}, measure {facts['measure']})"),
             ("Items", f"{count(sizes['items'])} in {counted(sizes['suites'], 'suite')}"),

@@ -1,14 +1,15 @@
 """What the page of a context study is made of: its tables, and the names of contexts in words."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from felicity.core.contrasts import ACCURACY, Headline
 from felicity.core.sweep import BASELINE, KINDS, UNPERTURBED
-from felicity.report import spaced
+from felicity.report import no_link, spaced
 from felicity.report.charts import LineStyle
 from felicity.studies.context.sweep_tables import (
     CORRELATIONS,
@@ -35,12 +36,17 @@ SIDES = {"acceptable": "good", "unacceptable": "bad"}
 UNSAFE = re.compile(r"[^\w.+-]+")
 
 
+# What a row may say about its contexts, and the explorer can select.
+FACTORS = ("kind", "source", "perturbation", "length")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ContextTables:
     """The tables of one study by name, and the words of its page; a table that is missing has no section.
 
     unit: what lengths count, "tokens" or "sentences". facts: terms and values about the design, in the order
-    to be shown. headline: what the share and the sentences are called, in the dataset's words.
+    to be shown. headline: what the share and the sentences are called, in the dataset's words. address:
+    where the items of a model are shown, as `Study.link` gives it.
     """
 
     dataset: str
@@ -48,6 +54,20 @@ class ContextTables:
     unit: str = "tokens"
     facts: Sequence[tuple[str, str]] = ()
     headline: Headline = ACCURACY
+    address: Callable[..., str] = no_link
+
+    def link(self, row: Mapping[str, Any], **more: str) -> str:
+        """Where the items of a row are: those of its model, contexts, and suite or phenomenon, if any."""
+        chosen = {name: str(row[name]) for name in FACTORS if row.get(name) is not None}
+        if "perturbation" in chosen:
+            # A figure names it in words.
+            given = chosen["perturbation"].replace(" ", "_")
+            chosen["perturbation"] = UNPERTURBED if given == "unperturbed" else given
+        if row.get("level") in ("suite", "phenomenon"):
+            chosen[row["level"]] = row["name"]
+        elif row.get("suite") is not None:
+            chosen["suite"] = row["suite"]
+        return self.address(row["model"], **chosen, **more)
 
     @property
     def estimates(self) -> pl.DataFrame:

@@ -35,6 +35,7 @@ def draw_growth(
                 100 * row[middle],
                 times_100(row[low] if low else None),
                 times_100(row[high] if high else None),
+                study.link(row),
             )
         )
     if not study.baselines("overall").is_empty():
@@ -106,7 +107,13 @@ def _margin_steps(study: ContextTables, rows: pl.DataFrame, start: pl.DataFrame)
     rest = [(row["kind"], row) for row in rows.iter_rows(named=True)]
     return [
         SeriesPoint(
-            "", study.name_kind(kind), row["length"], row["ppl_margin"], row["ppl_low"], row["ppl_high"]
+            "",
+            study.name_kind(kind),
+            row["length"],
+            row["ppl_margin"],
+            row["ppl_low"],
+            row["ppl_high"],
+            study.link(row),
         )
         for kind, row in [*first, *rest]
     ]

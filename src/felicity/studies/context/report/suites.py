@@ -4,7 +4,7 @@ from functools import partial
 
 import polars as pl
 
-from felicity.report import Figure, Section, count, format_interval, percent, points, spaced
+from felicity.report import Figure, Linked, Section, count, format_interval, percent, points, spaced
 from felicity.report.charts import Cell, chart_matrix
 from felicity.studies.context.report.context_tables import ContextTables, sort_kinds
 from felicity.studies.context.report.figures import split_models
@@ -57,7 +57,7 @@ def build_suite_changes(study: ContextTables) -> Section | None:
                     study.name_kind(str(kind)),
                     word,
                     spaced(row["suite"]),
-                    points(row["mean"]),
+                    Linked(points(row["mean"]), study.link(row)),
                     percent(row["sd"]),
                     format_interval(row["low"], row["high"], points),
                     count(row["n"]),
@@ -96,9 +96,18 @@ def _matrix(study: ContextTables, name: str, title: str, rows: pl.DataFrame, col
         )
     order = {suite: place for place, suite in enumerate(rows["suite"].unique(maintain_order=True))}
     cells = [
-        Cell(spaced(row["suite"]), spaced(row["source"]), (100 if change else 1) * row[column])
+        Cell(
+            spaced(row["suite"]),
+            spaced(row["source"]),
+            (100 if change else 1) * row[column],
+            study.link(row) if change else "",
+        )
         for row in sorted(kept.iter_rows(named=True), key=lambda row: order[row["suite"]])
     ]
+    links = {
+        spaced(suite): study.address(str(rows["model"][0]), suite=suite, kind=str(rows["kind"][0]))
+        for suite in order
+    }
     return Figure(
         name=name,
         title=title,
@@ -111,5 +120,6 @@ def _matrix(study: ContextTables, name: str, title: str, rows: pl.DataFrame, col
             column_title="context from",
             unit="points" if change else "F1",
             diverging=change,
+            links=links if change else None,
         ),
     )
