@@ -119,3 +119,38 @@ def test_the_runs_below_a_study_or_a_folder_are_shown_together(
             assert sorted(source.run.path.name for source in collection.sources) == ["again", "tiny"]
         # The second time round the models are those of a study.
         write_record(study, {"study": "acceptability"})
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["study.toml", "stimuli.csv"], "look at it with `felicity rate preview {path}`"),
+        (["task.json", "log.jsonl"], "look at them with `felicity stimuli review {path}`"),
+        (["trained.json"], "try it with `felicity run starter -m {path}` and explore that run"),
+        (["config.json"], "try it with `felicity run starter -m {path}` and explore that run"),
+        (["checkpoint-1/config.json"], "compare them with `felicity trajectory starter -m {path}`"),
+        (["report.html", "ratings.csv"], "open {path}/report.html in a browser"),
+        (["report.html", "words.csv"], "analyse them with `felicity reading {path}/words.csv -m MODEL`"),
+        (["something.txt"], "give the folder of a run, of several runs, or of a study"),
+    ],
+)
+def test_a_folder_of_another_kind_is_refused_with_what_to_do_instead(
+    cli: Callable[..., Answer], tmp_path: Path, names: list[str], told: str
+) -> None:
+    for name in names:
+        (tmp_path / "made" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "made" / name).write_text("{}")
+    answer = cli("explore", tmp_path / "made", "--no-browser")
+    assert answer.code == 2
+    assert told.format(path=tmp_path / "made") in answer.err
+    assert len(answer.err.strip().splitlines()) == 1
+
+
+def test_a_file_is_refused_with_the_command_that_makes_a_run(
+    cli: Callable[..., Answer], tmp_path: Path
+) -> None:
+    for name, told in (("pairs.csv", "`felicity run {path} -o FOLDER`"), ("words.arpa", "is a file; give")):
+        (tmp_path / name).write_text("good,bad\n")
+        answer = cli("explore", tmp_path / name, "--no-browser")
+        assert answer.code == 2
+        assert told.format(path=tmp_path / name) in answer.err

@@ -17,7 +17,23 @@ from felicity.explore.texts import TextCollection, has_texts, open_texts
 from felicity.run import RunFolder, StudyFolder, check_record, find_headline, is_study, list_runs, read_record
 
 MODELS = "models"
-PAGE = "report.html"
+# Files of stimuli.
+TABLES = (".csv", ".tsv", ".jsonl", ".json", ".toml", ".parquet", ".xlsx")
+# Other folders that felicity writes, by a file that each has, and where to look at them.
+A_MODEL = "is a model, not a run; try it with `felicity run starter -m {path}` and explore that run"
+OTHERS = {
+    "study.toml": "is a study for people, not a run; look at it with `felicity rate preview {path}`",
+    "task.json": "holds proposed pairs, not a run; look at them with `felicity stimuli review {path}`",
+    "trained.json": A_MODEL,
+    "config.json": A_MODEL,
+    "words.csv": "holds times of readers, not a run; analyse them with `felicity reading {path}/words.csv -m "
+    "MODEL` and explore that study, or open {path}/report.html in a browser",
+    "report.html": "holds a report but no run to explore; open {path}/report.html in a browser",
+}
+CHECKPOINTS = (
+    "holds checkpoints, not a run; compare them with `felicity trajectory starter -m {path}` and explore "
+    "that study"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +102,8 @@ def open_collections(
     texts: dict[tuple[str, str], TextCollection] = {}
     for path in _without_repeats(paths):
         if is_study(path) and has_texts(StudyFolder(path, read_record(path, check=check))):
-            found = open_texts(StudyFolder.open(path, check=check))
-            texts[found.dataset, str(path.resolve())] = found
+            read = open_texts(StudyFolder.open(path, check=check))
+            texts[read.dataset, str(path.resolve())] = read
             continue
         for source, key in _read_sources(path, check=check):
             groups.setdefault(key, []).append(source)
@@ -97,10 +113,14 @@ def open_collections(
         raise BadInput("No run folder is given; make one with `felicity run starter`.")
     with tempfile.TemporaryDirectory(prefix="felicity-explore-") as place:
         names = _name_groups([*groups, *texts])
-        judged = (
+        found = (
             _collect(names[key], _name_models(group), Path(place) / f"{number}.parquet", studies.get(key))
             for number, (key, group) in enumerate(groups.items())
         )
+        judged = [one for one in found if one is not None]
+        if not judged and not texts:
+            first = next(iter(groups.values()))[0].run.path
+            raise BadInput(f"{first} has no judgements; explore a run whose stimuli a rule has judged.")
         yield (*judged, *(replace(one, name=names[key]) for key, one in texts.items()))
 
 
@@ -119,8 +139,8 @@ def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[st
             raise BadInput(f"The study in {path} has no finished run; run it again.")
         if check:
             check_record(path)
-    if folders == [path] and not (path / "manifest.json").exists() and (path / PAGE).exists():
-        raise BadInput(f"{path} holds a report but no run to explore; open {path / PAGE} in a browser.")
+    if folders == [path] and not (path / "manifest.json").exists():
+        _refuse_other(path)
     for folder in folders:
         run = RunFolder(folder)
         manifest = _read_manifest(run, check=check)
@@ -129,6 +149,27 @@ def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[st
         stimuli = f"{about.get('digest')} {manifest.get('options', {}).get('rule')}"
         source = Source(model=_model_name(manifest), run=run, home=home, manifest=manifest)
         yield source, (str(about.get("name")), str(path.resolve()) if shared else stimuli)
+
+
+def _refuse_other(path: Path) -> None:
+    """Refuse a folder of another kind, or a file, naming what to do with it.
+
+    Raises BadInput.
+    """
+    if path.is_file():
+        raise BadInput(
+            f"{path} is a file; explore the folder of a run, such as that of `felicity run {path} -o FOLDER`."
+            if path.suffix.lower() in TABLES
+            else f"{path} is a file; give the folder of a run or of a study."
+        )
+    for name, told in OTHERS.items():
+        if (path / name).is_file():
+            raise BadInput(f"{path} {told.format(path=path)}.")
+    models = ("config.json", "trained.json")
+    if path.is_dir() and any((one / name).is_file() for one in path.iterdir() for name in models):
+        raise BadInput(f"{path} {CHECKPOINTS.format(path=path)}.")
+    if path.is_dir():
+        raise BadInput(f"{path} holds no run; give the folder of a run, of several runs, or of a study.")
 
 
 def _read_manifest(run: RunFolder, *, check: bool) -> dict[str, Any]:
@@ -161,14 +202,13 @@ def _name_groups(keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     }
 
 
-def _collect(name: str, sources: tuple[Source, ...], path: Path, study: Path | None) -> Collection:
+def _collect(name: str, sources: tuple[Source, ...], path: Path, study: Path | None) -> Collection | None:
+    """Runs of the same stimuli; None if nothing was judged, as the words of a reading task are not."""
     build_index(sources, path)
     judged = pl.scan_parquet(path).select(pl.col("measure").unique(maintain_order=True)).collect()
     known = judged["measure"].to_list()
     if not known:
-        raise BadInput(
-            f"{sources[0].run.path} has no judgements; explore a run whose stimuli a rule has judged."
-        )
+        return None
     asked = [measure for measure in sources[0].manifest.get("measures", []) if measure in known]
     tables = [
         table for table in ("correlations", "fillers", "regions") if sources[0].run.file(table).exists()
