@@ -156,7 +156,7 @@ def test_the_times_of_future_and_past_differ_in_one_word(
     for good, bad in (
         make_generator().make(paradigms["future_adverb"], 60, seed=8).pairs.select("good", "bad").rows()
     ):
-        assert [word for word in bad.split() if word not in good.split()] == ["last"]
+        assert {word for word in bad.split() if word not in good.split()} in ({"last"}, {"next"})
 
 
 @pytest.mark.parametrize("verb", ["arrest", "endorse", "enjoy", "nominate", "oppose", "schedule", "sponsor"])
