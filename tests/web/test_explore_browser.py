@@ -539,5 +539,54 @@ def test_cells_of_a_study_lead_to_their_items(page: Any, runs: tuple[Path, Path]
     counts = [(href, text) for href, text in rows if text.isdecimal() and "measure" in href]
     assert len(counts) == 3 * 7
     for href, text in random.Random(26).sample(counts, 6):
-        show(page, (study.folder / "explore.html").as_uri(), f"#{href.partition('#')[2]}")
+        page.goto((study.folder / "explore.html").as_uri() + f"#{href.partition('#')[2]}")
+        wait_until_shown(page)
         assert page.locator("#total strong").inner_text() == text, href
+
+
+# Shows the tables that stand folded under their figures.
+UNFOLD = "document.querySelectorAll('details').forEach((part) => { part.open = true; })"
+
+
+def wait_until_shown(page: Any) -> None:
+    """Wait until what the address names is shown; a link of a report is written anew on the way."""
+    page.wait_for_selector("main[aria-busy=false][data-shown]")
+    assert page.get_attribute("main", "data-shown") == page.evaluate("location.hash")
+    assert "run=" not in page.url
+
+
+def test_a_report_from_the_disk_leads_to_its_own_model(
+    page: Any, cli: Any, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """What `felicity run` writes for two models, followed by clicks alone."""
+    made = runs[0].parent
+    answer = cli(
+        "run", made / "pairs.csv", "-m", made / "tiny", "-m", made / "words.arpa", "-q", "-o", tmp_path / "b"
+    )
+    assert answer.code == 0, answer.err
+    for name in ("tiny", "words"):
+        page.goto((tmp_path / "b" / name / "report.html").as_uri())
+        page.locator("a[href*='#/items?'][href*='suite=order']").first.click()
+        wait_until_shown(page)
+        assert page.locator("#total strong").inner_text() == "8"
+        assert page.input_value("#a") == name
+    page.goto((tmp_path / "b" / "report.html").as_uri())
+    page.evaluate(UNFOLD)
+    page.locator("a[href*='#/compare?'][href*='phenomenon=order']").first.click()
+    wait_until_shown(page)
+    assert page.locator(".point").count() == 8
+
+
+def test_a_report_without_the_explorers_page_says_how_to_open_it(
+    page: Any, cli: Any, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    made = runs[0].parent
+    given = ("bias", made / "pairs.csv", "-m", made / "tiny", "-q", "--no-explorer", "-o", tmp_path / "s")
+    assert cli(*given).code == 0
+    page.goto((tmp_path / "s" / "report.html").as_uri())
+    page.evaluate(UNFOLD)
+    page.locator("#splits td a").first.click()
+    assert "felicity explore . --static explore.html" in page.inner_text("main")
+    assert axe.Axe().run(page).violations_count == 0
+    page.click("text=Back to the report")
+    assert "Token-length bias" in page.title()

@@ -14,7 +14,7 @@ from felicity.studies import read_study
 from felicity.web import create_explore_site, running, write_offline_page
 from tests.explore.runs import write_reading
 from tests.web.sites import EXPLORE_KEY as KEY
-from tests.web.test_explore_browser import WAIT_MS, axe, change, show
+from tests.web.test_explore_browser import UNFOLD, WAIT_MS, axe, change, show
 
 pytestmark = pytest.mark.slow
 STATES = (
@@ -174,3 +174,13 @@ def test_the_words_that_are_shown_are_saved(page: Any, url: str, tmp_path: Path,
     own = read_study(study)["words"].filter(text="b", model="two")[10:30]
     assert saved["word"].to_list() == own["word"].to_list()
     assert saved["two (bits)"].to_list() == pytest.approx(own["surprisal"].to_list())
+
+
+def test_cells_of_the_report_lead_to_the_words(page: Any, cli: Any, study: Path) -> None:
+    assert cli("report", study).code == 0
+    page.goto((study / "report.html").as_uri())
+    page.evaluate(UNFOLD)
+    page.locator("#slopes td a[href*='measure=n400'][href*='model=two']").first.click()
+    page.wait_for_selector("main[aria-busy=false] .word.now")
+    assert page.input_value("#measure") == "n400"
+    assert [box.input_value() for box in page.locator("#models input:checked").all()] == ["two"]
