@@ -317,6 +317,16 @@ def test_scripts_without_spaces_and_from_right_to_left_are_shown_as_they_are_wri
     assert page.get_attribute(".overlay", "dir") == "ltr"
 
 
+def test_on_a_phone_an_item_begins_at_the_words_that_differ(chromium: Any, offline: str) -> None:
+    context = chromium.new_context(viewport={"width": 360, "height": 700})
+    page = context.new_page()
+    show(page, offline, "#/item?key=scripts%2F1")
+    box, room = page.locator(".overlay .critical").bounding_box(), page.locator(".overlay").bounding_box()
+    labels = page.locator(".overlay .labels").bounding_box()
+    assert labels["x"] + labels["width"] <= box["x"] + 1 < room["x"] + room["width"]
+    context.close()
+
+
 def test_a_changed_word_moves_the_margin_by_what_the_model_says(
     page: Any, url: str, runs: tuple[Path, Path]
 ) -> None:

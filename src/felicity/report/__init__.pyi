@@ -3,6 +3,7 @@ from .explorer_links import Linked as Linked
 from .explorer_links import is_note as is_note
 from .explorer_links import leave_note as leave_note
 from .explorer_links import link_items as link_items
+from .explorer_links import name_run as name_run
 from .explorer_links import no_link as no_link
 from .explorer_links import unlink_spec as unlink_spec
 from .notebook import draw_accuracy as draw_accuracy

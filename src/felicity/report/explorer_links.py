@@ -6,6 +6,7 @@ is the folder of a run as seen from the page, so that no two runs of a study are
 that says how to open it, so that no link of a report leads nowhere.
 """
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,6 +50,16 @@ def link_items(explorer: str, view: str = "items", **filters: str | Sequence[str
     given = {name: value for name, value in filters.items() if value}
     query = "&".join(part for part in (shared, urlencode(given, doseq=True)) if part)
     return f"{page}#/{view}" + (f"?{query}" if query else "")
+
+
+def name_run(run: Path, folder: Path) -> str:
+    """A run as seen from the folder of the explorer's page; of one far away its own name alone.
+
+    >>> name_run(Path("runs/both/gpt2"), Path("runs/both")), name_run(Path("a/b/run"), Path("c/d/pages"))
+    ('gpt2', 'run')
+    """
+    seen = os.path.relpath(run, folder).replace(os.sep, "/")
+    return run.resolve().name if seen.startswith("../../") else seen
 
 
 def no_link(*_: object, **__: object) -> str:

@@ -415,7 +415,9 @@ def _choose_explorer(folder: Path) -> Path:
 
 def _find_explorer(folder: Path, given: Path | None) -> str:
     """The address of the explorer's page as seen from the report, with the run as seen from the page."""
+    from felicity.report import name_run
+
     page = given or _choose_explorer(folder)
     address = quote(os.path.relpath(page, folder).replace(os.sep, "/"))
-    run = quote(os.path.relpath(folder, page.parent).replace(os.sep, "/"))
+    run = quote(name_run(folder, page.parent))
     return address if run == "." else f"{address}#run={run}"

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import os
 import re
 from collections.abc import Sequence
 from importlib.resources import files
@@ -13,6 +12,7 @@ from markupsafe import Markup
 
 from felicity.core.files import replacing
 from felicity.explore import Collection, TextCollection, gather_everything, plain
+from felicity.report import name_run
 from felicity.web.site import make_templates
 
 # In the order in which each needs the ones before it.
@@ -58,7 +58,7 @@ def render_offline_page(collections: Sequence[Collection | TextCollection], fold
         for source, model in zip(
             one.sources if isinstance(one, Collection) else (), found["about"]["models"], strict=False
         ):
-            model["run"] = os.path.relpath(source.run.path, folder).replace(os.sep, "/")
+            model["run"] = name_run(source.run.path, folder)
     everything = {"collections": [_round(found) for found in gathered]}
     data = json.dumps(everything, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     # A sentence that ends a script element must not end this one.

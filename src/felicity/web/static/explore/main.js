@@ -78,6 +78,15 @@ function buildBar(page) {
     el("button", { type: "button", id: "help-button", class: "small", "aria-label": "Keys", onclick: () => document.getElementById("help").showModal() }, "?")));
 }
 
+// Where the rows of an item are wider than the page, begin at the words in which its sentences differ.
+function showCritical(overlay) {
+  const critical = overlay.querySelector(".critical");
+  if (!critical || overlay.scrollWidth <= overlay.clientWidth) return;
+  const before = critical.previousElementSibling || critical;
+  const labels = overlay.querySelector(".labels").getBoundingClientRect();
+  overlay.scrollLeft += before.getBoundingClientRect().left - labels.right;
+}
+
 async function render() {
   turn += 1;
   const mine = turn;
@@ -96,6 +105,7 @@ async function render() {
   if (page) buildBar(page);
   const typed = document.activeElement && ["INPUT", "TEXTAREA"].includes(document.activeElement.tagName) ? document.activeElement.value : null;
   main.replaceChildren(...parts.flat(Infinity).filter(Boolean));
+  main.querySelectorAll(".overlay").forEach(showCritical);
   const again = focused && document.getElementById(focused);
   if (again) {
     again.focus({ preventScroll: true });
