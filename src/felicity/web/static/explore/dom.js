@@ -120,3 +120,6 @@ export function lean(margin) {
   const steps = Math.min(4, Math.ceil(Math.abs(margin) / 2));
   return Math.abs(margin) < 0.005 ? "even" : `${margin > 0 ? "plus" : "minus"}-${Math.max(1, steps)}`;
 }
+
+// Whether a text is written from right to left: by the script of its first letter.
+export const isReversed = (text) => /^\P{L}*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(text);

@@ -1,11 +1,8 @@
 // One item: its sentences over one another by character, surprisal by token or word, the running margin.
-import { choose, decimal, el, inUnit, lean, named, notice, OF_REGIONS, percent, sayCondition, sayKind, signed, table, tint, toggle, UNCORRECTED } from "./dom.js";
+import { choose, decimal, el, inUnit, isReversed, lean, named, notice, OF_REGIONS, percent, sayCondition, sayKind, signed, table, tint, toggle, UNCORRECTED } from "./dom.js";
 import { drawLines } from "./charts.js";
 import { sayVerdict } from "./items.js";
 import { go, later, link } from "./state.js";
-
-// A text whose first letter is of a script that is written so.
-const RIGHT_TO_LEFT = /^\P{L}*[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
 function pieces(page, sentence, model) {
   const cells = sentence.cells[model];
@@ -51,7 +48,7 @@ export function buildOverlay(page, item, { models, running = [], ask = null, nam
         style: { "grid-row": String(place + 1), "grid-column": `1 / span ${width}` },
       }, signed(inUnit(own.margins[column], "nats", page.unit), 1))))));
   // On a phone the rows scroll under their labels. Words of Hebrew or Arabic follow one another from right to left.
-  const dir = RIGHT_TO_LEFT.test(item.sentences[0].text) ? "rtl" : "ltr";
+  const dir = isReversed(item.sentences[0].text) ? "rtl" : "ltr";
   return el("div", { class: "overlay", dir, tabindex: "0", role: "region", "aria-label": name, style: { "--lines": String(lines.length) } }, label, columns);
 }
 

@@ -83,8 +83,8 @@ function showCritical(overlay) {
   const critical = overlay.querySelector(".critical");
   if (!critical || overlay.scrollWidth <= overlay.clientWidth) return;
   const before = critical.previousElementSibling || critical;
-  const labels = overlay.querySelector(".labels").getBoundingClientRect();
-  overlay.scrollLeft += before.getBoundingClientRect().left - labels.right;
+  const [first, labels] = [before, overlay.querySelector(".labels")].map((node) => node.getBoundingClientRect());
+  overlay.scrollLeft += overlay.dir === "rtl" ? first.right - labels.left : first.left - labels.right;
 }
 
 async function render() {

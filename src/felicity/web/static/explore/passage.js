@@ -1,5 +1,5 @@
 // Words in lines, as one reads them, with curves above each line: a panel per quantity, a point per word.
-import { decimal, el, svg } from "./dom.js";
+import { decimal, el, isReversed, svg } from "./dom.js";
 import { extent, MARK, scale, shape, ticks } from "./charts.js";
 
 const GUTTER = 46;
@@ -8,7 +8,6 @@ const PANEL = 78;
 const GAP = 16;
 const LEAST = 30;
 const FONT = 15;
-const RIGHT_TO_LEFT = /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFC]/;
 
 // How many pixels each word needs with the space around it.
 function measureWords(words) {
@@ -41,7 +40,7 @@ export function buildPassage({ words, first, panels, marks, starts, say, chosen,
   const holder = el("div", { class: "passage", role: "group", "aria-label": "Words in order; arrow keys move from word to word", onkeydown: press });
   const ends = panels.map((panel) => extent(panel.series.flatMap((own) => own.values), { zero: panel.zero }));
   const widths = measureWords(words);
-  const reversed = RIGHT_TO_LEFT.test(words.join(""));
+  const reversed = isReversed(words.join(""));
   let now = chosen;
   let lines = [];
   let shown = 0;
