@@ -1,4 +1,4 @@
-"""What two blind readings found (docs/studies/pairs/reading_blind*.tsv) is not generated again."""
+"""What three blind readings found (docs/studies/pairs/reading_blind*.tsv) is not generated again."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -31,6 +31,11 @@ SAID = [
     ("tough_vs_raising_2", r"annoying|pleasant", "annoying to pack, like silly to pack"),
     ("irregular_past_participle_adjectives", r"^The (broke|stole|wrote|drew) ", "a broke laptop; vacuous"),
     ("past_adverb", r"\bbore\b", "bore is also the past of bear"),
+    (
+        "comparative_complement",
+        r"less .* as (an?|the|this|that|some) ",
+        "less cheerful as a cowboy: in that role",
+    ),
     ("sluicing_correlate", r"something, .* who\.$", "who did it"),
     ("superlative_quantifiers_1", r"^No ", "no ... at least: many accept it"),
     ("superlative_quantifiers_2", r"^No ", "no ... at most: some accept it"),
@@ -126,10 +131,11 @@ def test_a_good_german_sentence_that_is_odd_is_not_generated(uid: str, pattern: 
     assert [good for good in goods if re.search(pattern, good)] == [], why
 
 
-def test_a_name_never_stands_where_its_case_would_matter() -> None:
-    """*Die Ärztin, die Karl schmeichelt*: Karl could be a dative."""
+@pytest.mark.parametrize("uid", ["relative_pronoun_case", "dative_object"])
+def test_a_name_never_stands_where_its_case_would_matter(uid: str) -> None:
+    """*Die Ärztin, die Karl schmeichelt*, *Julian vertraut diese Frau*: the name could be a dative."""
     names = {one.text for one in GERMAN.lexicon.readings["Name"]}
-    for bad in _generate_german("relative_pronoun_case")["bad"]:
+    for bad in _generate_german(uid)["bad"]:
         assert not names & set(re.findall(r"\w+", bad)), bad
 
 
