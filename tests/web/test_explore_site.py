@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +189,10 @@ def test_modules_share_no_name_when_they_are_joined() -> None:
     names = re.findall(r"^(?:async )?(?:function|const|let|class) (\w+)", joined, re.MULTILINE)
     assert len(names) == len(set(names))
     assert not re.search(r"^(import|export) ", joined, re.MULTILINE)
+
+
+def test_no_two_modules_of_the_page_declare_the_same_name() -> None:
+    """The file without a server has all modules in one script, where a name can be declared only once."""
+    declared = re.findall(r"^(?:async )?(?:const|let|function|class) (\w+)", join_modules(), re.MULTILINE)
+    assert len(declared) > 100
+    assert [name for name, times in Counter(declared).items() if times > 1] == []
