@@ -1,8 +1,9 @@
-// Names and keys that the theme does not give: its search, its copy buttons, tables that scroll sideways.
+// Names and keys that the theme does not give: its search, its copy buttons, tables and outputs that scroll sideways.
 "use strict";
 
 let codes = 0;
 let tables = 0;
+let outputs = 0;
 
 function nameParts() {
   for (const dialog of document.querySelectorAll(".md-search[role=dialog]")) dialog.setAttribute("aria-label", "Search");
@@ -11,6 +12,11 @@ function nameParts() {
     wrap.tabIndex = 0;
     wrap.setAttribute("role", "region");
     wrap.setAttribute("aria-label", `Table ${++tables}`);
+  }
+  for (const wrap of document.querySelectorAll("div[style*='overflow-x']:not([tabindex])")) {
+    wrap.tabIndex = 0;
+    wrap.setAttribute("role", "region");
+    wrap.setAttribute("aria-label", `Output ${++outputs}`);
   }
   // Parts of a table of contents are no landmarks of their own; their names may repeat.
   for (const part of document.querySelectorAll(".md-nav--secondary .md-nav[aria-label]")) {

@@ -80,8 +80,8 @@ def _doubts(results: Results) -> list[str]:
     if ranked:
         best = ranked[0]
         sentences.append(
-            f"r = {decimal(best['r'], 3)}, 95% interval {decimal(best['low'], 3)} to "
-            f"{decimal(best['high'], 3)}: bootstrap over {counted(best['n'], 'sentence')}, not corrected for "
+            f"r = {decimal(best['r'], 3)}, 95% CI {format_interval(best['low'], best['high'], places=3)}: "
+            f"bootstrap over {counted(best['n'], 'sentence')}, not corrected for "
             f"choosing the highest of {len(ranked)} correlations."
         )
     bounds = [

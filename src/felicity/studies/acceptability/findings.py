@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from felicity.core.wording import NO_DIFFERENCE, decimal, format_p, is_detected
+from felicity.core.wording import NO_DIFFERENCE, decimal, format_interval, format_p, is_detected
 from felicity.studies.acceptability.analysis import Results
 from felicity.studies.acceptability.correlations import CONTEXT, MEASURE, PEOPLE
 from felicity.studies.acceptability.rated_rows import NONE
@@ -41,7 +41,8 @@ def answer_question(results: Results) -> str:
     best = ranked[0]
     claim = (
         f"{name_measure(best['measure'])} of {best['model']}{_given(best['context'])} has the highest "
-        f"correlation with {name_ratings(setting)}, r = {decimal(best['r'])}"
+        f"correlation with {name_ratings(setting)}, r = {decimal(best['r'])} "
+        f"{format_interval(best['low'], best['high'])}"
     )
     bounds = dict(results["ceilings"].filter(setting=setting).select("bound", "r").iter_rows())
     if best["r"] <= 0:

@@ -186,8 +186,10 @@ def _answer(study: ContextTables, rows: list[dict[str, Any]]) -> str:
     whole = study.baselines("overall").filter(pl.col("model") == most["model"])["n"]
     fewer = any(most["n"] < n for n in whole)
     reached = f", on the {counted(most['n'], 'item')} that reach this length" if fewer else ""
+    kind, _, source = _name(study, most).partition(" from ")
+    origin = f" from {source}" if source else ""
     return (
-        f"Yes: {_name(study, most)} contexts of {count(most['length'])} {study.unit} {verb} the {noun} of "
+        f"Yes: {kind} contexts of {count(most['length'])} {study.unit}{origin} {verb} the {noun} of "
         f"{most['model']}{largest}, from {percent(most['accuracy'] - most['delta'])}% without a context to "
         f"{percent(most['accuracy'])}% ({_points(most)} points){reached}."
     )
