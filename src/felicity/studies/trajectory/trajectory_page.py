@@ -1,6 +1,7 @@
 """The page of learning curves: when is each suite reached, and does it stay?"""
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,13 +20,13 @@ MOST_FIGURES = 24
 def sections(study: Study) -> Page:
     """The answer, the mean curve, every suite, acquisition, dips and orders."""
     curves, acquisition = study["curves"], study["acquisition"]
-    criterion = study.settings.criterion
+    criterion, points = study.settings.criterion, Checkpoints.of(study)
     return Page(
         title="Learning curves",
         subject=study.facts["dataset"],
         question=f"When does training reach {percent(criterion)}% on each suite, and does it stay there?",
         answer=_answer(acquisition, criterion),
-        hero=_curve(study, "curve", "All suites", curves.filter(suite=EVERYTHING), criterion),
+        hero=_curve(points, "curve", "All suites", curves.filter(suite=EVERYTHING), criterion),
         sure=(
             "Intervals of curves are Wilson's, over suites for their mean and over items within a suite; "
             "those of steps come from drawing the items again, the same for all checkpoints.",
@@ -33,9 +34,9 @@ def sections(study: Study) -> Page:
         ),
         findings=tuple(_findings(study)),
         sections=(
-            _acquisition(study, acquisition),
-            *_suites(study, curves, criterion),
-            _dips(study),
+            _acquisition(points, acquisition),
+            *_suites(points, curves, criterion),
+            _dips(points, study["dips"]),
             *_orders(study["orders"]),
         ),
         legend="Reached: the first checkpoint from which accuracy stays at or above the criterion.",
@@ -75,29 +76,46 @@ def _step(value: object) -> str:
     return "never" if math.isinf(number) else decimal(number, 0)
 
 
-def _find_model(study: Study, training: str, step: float) -> str:
-    """The name of a checkpoint; empty if there is none at this step."""
-    points = study.place.read("checkpoints").filter(training=training, step=step)
-    return str(points["model"][0]) if len(points) else ""
+@dataclass(frozen=True)
+class Checkpoints:
+    """Where the items of suites are, as checkpoints judge them; names: those of the checkpoints, by step."""
+
+    study: Study
+    names: dict[tuple[str, float], str]
+
+    @classmethod
+    def of(cls, study: Study) -> "Checkpoints":
+        """Those of a study in a folder."""
+        rows = study.place.read("checkpoints").sort("step").select("training", "step", "model").iter_rows()
+        return cls(study, {(training, step): model for training, step, model in rows})
+
+    def ends(self, training: str) -> tuple[float, float]:
+        """The first and the last step of a training."""
+        steps = [step for own, step in self.names if own == training]
+        return steps[0], steps[-1]
+
+    def place(self, suite: str) -> tuple[str, str]:
+        """The part of the runs that a suite is in, and its name there; empty for all suites."""
+        sets = self.study.facts["sets"]
+        if suite == EVERYTHING:
+            return (sets[0] if len(sets) > 1 else ""), ""
+        part, colon, name = suite.partition(": ")
+        return (part, name) if len(sets) > 1 and colon else ("", suite)
+
+    def link(self, training: str, step: float | None, suite: str) -> str:
+        """The address of a suite's items at one step; empty if there is no such checkpoint."""
+        model = "" if step is None else self.names.get((training, step), "")
+        part, name = self.place(suite)
+        return self.study.link(model, part, suite=name) if model else ""
+
+    def link_fall(self, row: dict[str, Any]) -> str:
+        """The address of the items of a suite before its fall, compared with those at the bottom."""
+        before, bottom = (self.names.get((row["training"], row[name]), "") for name in ("before", "bottom"))
+        part, name = self.place(row["suite"])
+        return self.study.link_pair(before, bottom, part, suite=name) if before and bottom else ""
 
 
-def _place_suite(study: Study, suite: str) -> tuple[str, dict[str, str]]:
-    """The part of the runs that a suite is in, and the filter that selects it there."""
-    sets = study.facts["sets"]
-    if suite == EVERYTHING:
-        return (sets[0] if len(sets) > 1 else ""), {}
-    part, colon, name = suite.partition(": ")
-    return (part, {"suite": name}) if len(sets) > 1 and colon else ("", {"suite": suite})
-
-
-def _link(study: Study, training: str, step: float | None, suite: str) -> str:
-    """Where the items of a suite are, as a checkpoint judges them."""
-    model = "" if step is None or math.isinf(step) else _find_model(study, training, step)
-    part, chosen = _place_suite(study, suite)
-    return study.link(model, part, **chosen) if model else ""
-
-
-def _curve(study: Study, name: str, title: str, rows: pl.DataFrame, criterion: float) -> Figure:
+def _curve(checkpoints: Checkpoints, name: str, title: str, rows: pl.DataFrame, criterion: float) -> Figure:
     steps = sorted(rows["step"].unique().to_list())
     places = {step: place for place, step in enumerate(steps)}
     several = rows["training"].n_unique() > 1
@@ -109,7 +127,7 @@ def _curve(study: Study, name: str, title: str, rows: pl.DataFrame, criterion: f
             100 * row["accuracy"],
             100 * row["low"],
             100 * row["high"],
-            _link(study, row["training"], row["step"], row["suite"]),
+            checkpoints.link(row["training"], row["step"], row["suite"]),
         )
         for row in rows.iter_rows(named=True)
     ]
@@ -131,7 +149,7 @@ def _curve(study: Study, name: str, title: str, rows: pl.DataFrame, criterion: f
     )
 
 
-def _suites(study: Study, curves: pl.DataFrame, criterion: float) -> tuple[Section, ...]:
+def _suites(checkpoints: Checkpoints, curves: pl.DataFrame, criterion: float) -> tuple[Section, ...]:
     rows = curves.filter(pl.col("suite") != EVERYTHING)
     names = rows["suite"].unique(maintain_order=True).to_list()
     if rows["training"].n_unique() == 1:
@@ -140,7 +158,7 @@ def _suites(study: Study, curves: pl.DataFrame, criterion: float) -> tuple[Secti
         groups = [[name] for name in names]
     figures = tuple(
         _curve(
-            study,
+            checkpoints,
             f"suites_{number}",
             group[0] if len(group) == 1 else f"Suites {number}",
             rows.filter(pl.col("suite").is_in(group)),
@@ -155,21 +173,16 @@ def _suites(study: Study, curves: pl.DataFrame, criterion: float) -> tuple[Secti
     return (Section(name="suites", title="By suite", lede=lede, figures=figures),) if figures else ()
 
 
-def _acquisition(study: Study, acquisition: pl.DataFrame) -> Section:
-    points = study.place.read("checkpoints").sort("step")
-    ends = {
-        str(training): (part["step"][0], part["step"][-1])
-        for (training,), part in points.group_by("training", maintain_order=True)
-    }
+def _acquisition(checkpoints: Checkpoints, acquisition: pl.DataFrame) -> Section:
     rows = tuple(
         (
             row["training"],
             row["suite"],
             *(
-                Linked(percent(row[name]), _link(study, row["training"], step, row["suite"]))
-                for name, step in zip(("first", "last"), ends[row["training"]], strict=True)
+                Linked(percent(row[name]), checkpoints.link(row["training"], step, row["suite"]))
+                for name, step in zip(("first", "last"), checkpoints.ends(row["training"]), strict=True)
             ),
-            Linked(_step(row["reached"]), _link(study, row["training"], row["reached"], row["suite"])),
+            Linked(_step(row["reached"]), checkpoints.link(row["training"], row["reached"], row["suite"])),
             f"{_step(row['reached_low'])} to {_step(row['reached_high'])}",
             percent(row["held_share"]),
             _step(row["midpoint"]),
@@ -189,27 +202,20 @@ def _acquisition(study: Study, acquisition: pl.DataFrame) -> Section:
     )
 
 
-def _link_fall(study: Study, row: dict[str, Any]) -> str:
-    """Where the items of a suite are compared before its fall and at the bottom."""
-    before, bottom = (_find_model(study, row["training"], row[name]) for name in ("before", "bottom"))
-    part, chosen = _place_suite(study, row["suite"])
-    return study.link_pair(before, bottom, part, **chosen) if before and bottom else ""
-
-
-def _dips(study: Study) -> Section:
+def _dips(checkpoints: Checkpoints, dips: pl.DataFrame) -> Section:
     rows = tuple(
         (
             row["training"],
             row["suite"],
             Linked(
                 f"{_step(row['before'])} · {_step(row['bottom'])} · {_step(row['after'])}",
-                _link_fall(study, row),
+                checkpoints.link_fall(row),
             ),
             percent(row["depth"]),
             p_cell(row["p"]),
             p_cell(row["p_bh"]),
         )
-        for row in study["dips"].iter_rows(named=True)
+        for row in dips.iter_rows(named=True)
     )
     return Section(
         name="dips",
