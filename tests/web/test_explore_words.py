@@ -115,6 +115,9 @@ def test_keys_hover_and_a_click_choose_a_word_and_the_address_keeps_it(page: Any
     assert page.url.endswith("#/words?text=b&word=9")
     page.reload()
     page.wait_for_selector("#word-9.now")
+    show(page, url, "#/words?text=b&word=190")
+    box = page.locator("#word-190.now").bounding_box()
+    assert 0 < box["y"] < 800
     # Only one word at a time is reached by the tabulator key.
     assert page.locator(".word[tabindex='0']").count() == 1
 

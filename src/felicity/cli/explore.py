@@ -47,12 +47,14 @@ def explore(
 ) -> None:
     """Look at runs in the browser: items, tokens, models against each other, suites, curves.
 
-    Runs of the same stimuli are shown side by side. The page is served on this machine alone, at the
+    Of `felicity reading`: times and surprisals over the words of each text. Runs of the same stimuli are
+    shown side by side. The page is served on this machine alone, at the
     printed address, until Ctrl-C. With --static it is written to a file instead.
 
     \b
     Examples:
       felicity explore runs/starter-smollm2
+      felicity explore runs/ns                              # a study of `felicity reading`
       felicity explore runs/blimp-gpt2 runs/blimp-smollm2 --live -m gpt2
       felicity explore runs/starter-smollm2 --static runs/starter-smollm2/explore.html
     """

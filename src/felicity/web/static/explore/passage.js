@@ -5,7 +5,7 @@ import { extent, MARK, scale, shape, ticks } from "./charts.js";
 const GUTTER = 46;
 const EDGE = 6;
 const PANEL = 78;
-const GAP = 16;
+const GAP = 24;
 const LEAST = 30;
 const FONT = 15;
 
@@ -35,8 +35,9 @@ export function breakLines(widths, room) {
 }
 
 // panels: [{title, unit, zero, series: [{name, look, values}]}]; marks: null or a reason per word; starts: words
-// that begin a sentence, with the name of a text that begins there, if there are several, or ""; say: what is told about a word.
-export function buildPassage({ words, first, panels, marks, starts, say, chosen, onchoose, onshow }) {
+// that begin a sentence, with the name of a text that begins there, if there are several, or ""; say: what is told about a word;
+// reveal: whether the chosen word is scrolled into view.
+export function buildPassage({ words, first, panels, marks, starts, say, chosen, reveal, onchoose, onshow }) {
   const holder = el("div", { class: "passage", role: "group", "aria-label": "Words in order; arrow keys move from word to word", onkeydown: press });
   const ends = panels.map((panel) => extent(panel.series.flatMap((own) => own.values), { zero: panel.zero }));
   const widths = measureWords(words);
@@ -87,7 +88,7 @@ export function buildPassage({ words, first, panels, marks, starts, say, chosen,
       chart.append(svg("rect", { class: "band", hidden: true, "data-of": place, x, y: 0, width: widths[place], height }));
       if (starts[place] === undefined) continue;
       const at = reversed ? x + widths[place] : x;
-      chart.append(svg("line", { class: "grid start", x1: at, x2: at, y1: GAP - 4, y2: height }));
+      chart.append(svg("line", { class: "grid start", x1: at, x2: at, y1: 12, y2: height }));
       if (starts[place]) chart.append(svg("text", { class: "tick", x: at + 3, y: 11 }, starts[place]));
     }
     panels.forEach((panel, number) => {
@@ -139,6 +140,8 @@ export function buildPassage({ words, first, panels, marks, starts, say, chosen,
     const focused = holder.contains(document.activeElement);
     holder.replaceChildren(...lines.map((line) => drawLine(line, room)));
     show(now, { focus: focused });
+    if (reveal) holder.querySelector(".word.now")?.scrollIntoView({ block: "center" });
+    reveal = false;
   }
 
   new ResizeObserver(draw).observe(holder);

@@ -9,6 +9,9 @@ const MOST_WHOLE = 300;
 const MOST_MODELS = 3;
 const WAYS = { corrected: "corrected for trailing white space", plain: "plain sum of tokens", given: "as given" };
 
+// The word of the address that was last scrolled to, so that other choices do not move the page.
+let revealed = "";
+
 function chooseModels(page) {
   const asked = page.params.getAll("model");
   const unknown = asked.find((name) => !page.models.includes(name));
@@ -89,6 +92,9 @@ export async function showWords(page) {
     if (fresh || answer.sentence[at] !== answer.sentence[at - 1]) starts[place] = fresh && several ? answer.text[at] : "";
   });
   const panel = el("p", { id: "word", class: "word-panel" });
+  const asked = page.params.has("word") ? `${text} ${word}` : "";
+  const reveal = Boolean(asked) && asked !== revealed;
+  revealed = asked;
   const place = Math.min(to, Math.max(from, word)) - from;
   const show = (at) => {
     const full = at + from - 1;
@@ -112,7 +118,10 @@ export async function showWords(page) {
     counts.size ? " Struck words with open marks were left out of the regression." : null, both ? ` Surprisal of words: ${WAYS[way]}.` : null),
     buildKey(key, observed && !rest ? 0 : 1),
     buildParts(page, passage, [from, to], total),
-    buildPassage({ words, first: from, panels, marks: reasons, starts, chosen: place, onshow: show, onchoose: (at) => keep("words", { text, word: at + from }),
+    buildPassage({ words, first: from, panels, marks: reasons, starts, chosen: place, reveal, onshow: show, onchoose: (at) => {
+      revealed = `${text} ${at + from}`;
+      keep("words", { text, word: at + from });
+    },
       say: (at) => `${words[at]}: ${numbers(at).map(([name, value]) => `${name} ${value}`).join("; ")}` }),
     panel,
     counts.size ? el("details", { id: "left-out" }, el("summary", null, `${count([...counts.values()].reduce((sum, each) => sum + each, 0))} of ${count(words.length)} words left out`),
