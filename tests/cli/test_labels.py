@@ -190,7 +190,9 @@ def test_the_spelling_of_a_condition_changes_no_hit_rate(
             cli("cloze", data, "-m", tiny_model, "-o", tmp_path / f"s-{first}", "--json", *option).out
         )
         shares.append([(row["figure"], row["n"], row["share"]) for row in found["tables"]["accuracy"]])
-        wanted = f"targets of {first} only, not of {second}" if asked else "targets of all conditions"
+        wanted = (
+            f"targets of the frames of {first} only" if asked else "targets of the frames of every condition"
+        )
         assert wanted in said[-1]
         assert wanted in found["facts"]["sets"][first]["looked_for"]
         page = read_text(tmp_path / f"s-{first}" / "report.html")

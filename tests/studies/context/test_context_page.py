@@ -136,7 +136,7 @@ def test_a_matrix_alone_is_answered_by_suites_and_shown_by_its_cells(study: Cont
     )
     base = study.estimates.filter(level="overall", kind="none", model="smollm2")
     page = build_page(swap(study, estimates=pl.concat([base, sources], how="vertical_relaxed")))
-    assert page.answer.startswith("Yes: acceptable from wh island contexts of 900 tokens raise")
+    assert page.answer.startswith("Yes: acceptable contexts of 900 tokens from wh island raise")
     assert page.hero is not None
     assert page.hero.name == "matrix_from_acceptable_smollm2"
     names = [figure.name for figure in page.figures]
