@@ -58,6 +58,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/priors.py
 	$(BIN)/python benchmarks/continuations.py
 	$(BIN)/python benchmarks/rating.py --limit 100
+	$(BIN)/python benchmarks/key_times.py
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/explore.py
 	$(BIN)/python benchmarks/startup.py
