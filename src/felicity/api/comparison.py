@@ -86,13 +86,16 @@ class Comparison:
         explorer: the address of a page that shows every item, which dots and bars lead to.
         """
         rows = []
+        # Of two models only the groups have names; the axis says which is subtracted from which.
+        alone = self.by is not None and self.table.select("first", "second").n_unique() == 1
         for row in self.table.iter_rows(named=True):
-            group = f"{spaced(row['group'])}: " if "group" in row else ""
             value, low, high = (100 * row[key] for key in ("difference", "low", "high"))
-            name = f"{group}{row['first']} {MINUS} {row['second']}"
+            pair = f"{row['first']} {MINUS} {row['second']}"
+            name = pair if self.by is None else f"{spaced(row['group'])}{'' if alone else f': {pair}'}"
             rows.append(Estimate(name, value, low, high, self.link(row, explorer)))
         named = {"title": self.title, "subtitle": INTERVALS}
-        return chart_estimates(rows, axis="points", **(setting or named))
+        axis = f"points, {pair}" if alone else "points"
+        return chart_estimates(rows, axis=axis, **(setting or named))
 
     def link(self, row: Mapping[str, Any], explorer: str) -> str:
         """Where the items of a row are: the explorer's comparison of its two models."""
