@@ -33,10 +33,10 @@ from felicity.engines.sources import resolve_source
 from felicity.run import list_runs
 from works import Work
 
-# The tasks whose data the pipeline publishes; every so manieth item goes to the peers.
+# The tasks whose data the pipeline publishes; the peers get every nth item.
 TASKS = {"blimp": 40, "blimp_supplement": 8, "entity_tracking": 80, "wug_adj": 1, "self_paced": 2}
 BATCHES = (4, 8, 16, 32, 64)
-PROBE = 256
+PROBE = 128
 TARGET = 1.8
 
 
@@ -102,7 +102,7 @@ def compare(
             sums[peer.name] += found
 
     for peer in peers:
-        peer.find_batch(probe, BATCHES)
+        peer.find_batch(probe, BATCHES, size=len(probe.texts))
     take_turns(shares[0], peers)
     seconds, _ = timed(
         lambda: fe.benchmark("babylm", models=lm, out=folder, tasks=(task,), sample=sample, report=False)

@@ -70,12 +70,12 @@ class Worker:
         self.peak = max(self.peak, answer["peak"])
         return answer["seconds"], answer["used"], answer["scores"]
 
-    def find_batch(self, work: works.Work, batches: tuple[int, ...]) -> None:
-        """The batch size at which a peer is fastest on the beginning of this work."""
+    def find_batch(self, work: works.Work, batches: tuple[int, ...], *, size: int | None = None) -> None:
+        """The batch size at which a peer is fastest on the beginning of this work, so many texts of it."""
         if self.name == "felicity":
             self.batch[work.name] = 0
             return
-        size = PROBE_TEXTS if work.contexts is None else PROBE_TEXTS // 16
+        size = size or (PROBE_TEXTS if work.contexts is None else PROBE_TEXTS // 16)
         tried = [batch for batch in batches if batch <= size] or [min(batches)]
         timed = (
             {batch: self.score(work.head(size), batch)[0] for batch in tried}

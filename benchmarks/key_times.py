@@ -74,7 +74,9 @@ def main() -> int:
 
 def read_sentences(address: str, trials: int) -> list[list[float]]:
     """Read every sentence; the times at which its keys were sent, in ms."""
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        raise SystemExit("No Chromium was found; install one.")
     with sync_playwright() as engine:
         browser = engine.chromium.launch(executable_path=program, args=["--no-sandbox"])
         page = browser.new_page()

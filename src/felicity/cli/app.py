@@ -40,9 +40,9 @@ from felicity.core.errors import BadInput, FelicityError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
-# Options and commands (the words after `felicity`) that have another name now.
 # An option that one command has and another is asked for.
 ELSEWHERE = {("run", "--task"): "benchmark"}
+# Options and commands (the words after `felicity`) that have another name now.
 RENAMED = {
     "--anyway": "--force",
     "--cut-by": "--length-tokenizer",

@@ -25,6 +25,7 @@ def write_explorer(folder: Path) -> None:
     """
     from felicity.explore import is_small, open_collections
     from felicity.report import EXPLORER, leave_note
+    from felicity.run import list_runs
 
     page = folder / EXPLORER
     try:
@@ -36,7 +37,8 @@ def write_explorer(folder: Path) -> None:
                 return
     except (ImportError, FelicityError):
         pass
-    written = [path.stat().st_mtime for path in (folder / name for name in RECORDS) if path.exists()]
+    records = [home / name for home in (folder, *list_runs(folder)) for name in RECORDS]
+    written = [path.stat().st_mtime for path in records if path.exists()]
     if page.exists() and written and page.stat().st_mtime < max(written):
         page.unlink()
     leave_note(folder)

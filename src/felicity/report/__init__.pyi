@@ -1,5 +1,6 @@
 from .explorer_links import EXPLORER as EXPLORER
 from .explorer_links import Linked as Linked
+from .explorer_links import holds_run as holds_run
 from .explorer_links import is_note as is_note
 from .explorer_links import leave_note as leave_note
 from .explorer_links import link_items as link_items

@@ -6,6 +6,7 @@ is the folder of a run as seen from the page, so that no two runs of a study are
 that says how to open it, so that no link of a report leads nowhere.
 """
 
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -60,6 +61,14 @@ def name_run(run: Path, folder: Path) -> str:
     """
     seen = os.path.relpath(run, folder).replace(os.sep, "/")
     return run.resolve().name if seen.startswith("../../") else seen
+
+
+def holds_run(page: Path, run: Path) -> bool:
+    """Whether an explorer's page was written with this run among others."""
+    if not page.exists():
+        return False
+    named = re.escape(json.dumps(name_run(run, page.parent)))
+    return re.search(rf'"run":\s*{named}', page.read_text(encoding="utf-8", errors="replace")) is not None
 
 
 def no_link(*_: object, **__: object) -> str:

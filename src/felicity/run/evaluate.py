@@ -408,9 +408,11 @@ def report_run(run: Run, path: str | Path, *, explorer: Path | None = None) -> P
 
 
 def _choose_explorer(folder: Path) -> Path:
-    """The explorer's page that a report links to."""
-    own, shared = folder / "explore.html", folder.parent / "explore.html"
-    return shared if shared.exists() and not own.exists() else own
+    """The explorer's page that a report links to: its own, or one above it that has this run."""
+    from felicity.report import EXPLORER, holds_run
+
+    own, shared = folder / EXPLORER, folder.parent / EXPLORER
+    return shared if not own.exists() and holds_run(shared, folder) else own
 
 
 def _find_explorer(folder: Path, given: Path | None) -> str:

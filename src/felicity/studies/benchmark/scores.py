@@ -114,7 +114,8 @@ def _score_correlation(run: RunFolder, version: str) -> Scored:
     if both["margin"].n_unique() < 2:
         raise NotPossible(
             f"All {both.height} margins in {run.path} are {both['margin'][0]:g}, so they correlate with "
-            "nothing: the model tells no form from another. Choose other tasks with --task."
+            "nothing: the model tells no form from another. Leave this task out: name the others with "
+            "`felicity benchmark --task`."
         )
     found = correlate(both["margin"], both["ratio"], method="spearman").row(0, named=True)
     return {

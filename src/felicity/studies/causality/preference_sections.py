@@ -46,7 +46,9 @@ def link_prompts(
     if gender != "all":
         own = study.place.read("stimuli").filter(subject_gender=gender)
         pronouns = own.select("subject_text", "object_text").unique().rows()
-        searched += [f'"{subject} {object_}"' for subject, object_ in pronouns] if len(pronouns) == 1 else []
+        if len(pronouns) != 1:
+            return ""
+        searched.append(f'"{" ".join(pronouns[0])}"')
     return study.link(lm, suite=verbs, q=" ".join(searched))
 
 

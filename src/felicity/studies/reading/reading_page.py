@@ -67,11 +67,12 @@ def sections(study: Study) -> Page:
 def _answer(lead: pl.DataFrame, study: Study) -> str:
     if lead.is_empty():
         return _answer_effects(study)
-    best = lead.sort("delta_ll", descending=True).row(0, named=True)
+    tested = lead.filter(pl.col("p_holm").is_not_null())
+    sure = tested.filter((pl.col("p_holm") <= 0.05) & (pl.col("delta_ll") > 0))
+    best = (lead if sure.is_empty() else sure).sort("delta_ll", descending=True).row(0, named=True)
     slope = study["slopes"].filter(
         pl.col("lead") & (pl.col("lag") == 0), measure=best["measure"], model=best["model"]
     )
-    tested = lead.filter(pl.col("p_holm").is_not_null())
     if best["delta_ll"] <= 0:
         several = lead["model"].n_unique() > 1
         whose = (
@@ -83,7 +84,6 @@ def _answer(lead: pl.DataFrame, study: Study) -> str:
     if tested.is_empty():
         how = "in sample, where any predictor adds something"
     else:
-        sure = tested.filter((pl.col("p_holm") <= 0.05) & (pl.col("delta_ll") > 0))
         if sure.is_empty():
             return (
                 f"{NO_DIFFERENCE.capitalize()}: on held-out sentences surprisal of {best['model']} adds "
@@ -91,8 +91,9 @@ def _answer(lead: pl.DataFrame, study: Study) -> str:
             )
         tests = counted(len(tested), "comparison")
         how = f"a difference is detected in {len(sure)} of {tests} on held-out sentences"
+    subject = "Yes: surprisal" if len(sure) else "Surprisal"
     return (
-        f"Yes: surprisal of {best['model']} adds most for {spaced(best['measure'])}, {_say_gain(best)}"
+        f"{subject} of {best['model']} adds most for {spaced(best['measure'])}, {_say_gain(best)}"
         f"{_say_slope(slope)}; {how}."
     )
 

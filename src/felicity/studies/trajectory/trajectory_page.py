@@ -58,7 +58,8 @@ def _findings(study: Study) -> list[str]:
     dips = study["dips"].filter(pl.col("p_bh") < DETECTED)
     if len(dips):
         named = ", ".join(f"{row['suite']} ({row['training']})" for row in dips.head(5).to_dicts())
-        found.append(f"{counted(len(dips), 'curve')} of suites fall and recover, among them {named}.")
+        more = ", among them" if len(dips) > 5 else ":"
+        found.append(f"{counted(len(dips), 'suite')} with a fall and a recovery{more} {named}.")
     else:
         found.append("No detectable fall with a recovery in the curve of any suite.")
     for row in study["orders"].iter_rows(named=True):
@@ -95,16 +96,17 @@ class Checkpoints:
         return steps[0], steps[-1]
 
     def place(self, suite: str) -> tuple[str, str]:
-        """The part of the runs that a suite is in, and its name there; empty for all suites."""
+        """The part of the runs that a suite is in, and its name there; both empty for all suites."""
         sets = self.study.facts["sets"]
         if suite == EVERYTHING:
-            return (sets[0] if len(sets) > 1 else ""), ""
+            return "", ""
         part, colon, name = suite.partition(": ")
         return (part, name) if len(sets) > 1 and colon else ("", suite)
 
     def link(self, training: str, step: float | None, suite: str) -> str:
-        """The address of a suite's items at one step; empty if there is no such checkpoint."""
-        model = "" if step is None else self.names.get((training, step), "")
+        """The address of a suite's items at one step; empty if they are in several runs or in none."""
+        scattered = suite == EVERYTHING and len(self.study.facts["sets"]) > 1
+        model = "" if step is None or scattered else self.names.get((training, step), "")
         part, name = self.place(suite)
         return self.study.link(model, part, suite=name) if model else ""
 

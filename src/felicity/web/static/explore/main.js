@@ -48,6 +48,7 @@ function resolveRuns() {
   const names = {};
   for (const [name, run] of [["a", params.get("run")], ["b", params.get("run_b")]]) {
     const home = run && about.collections.find((each) => each.models.some((model) => model.run === run));
+    if (run && !home) throw new Error(`This page has no run '${run}'; open its folder with felicity explore.`);
     if (!home) continue;
     if (about.collections.length > 1) names.data = home.name;
     if (home.models.length > 1) names[name] = home.models.find((model) => model.run === run).name;

@@ -44,6 +44,7 @@ export function buildPassage({ words, first, panels, marks, starts, say, chosen,
   const reversed = isReversed(words.join(""));
   let now = chosen;
   let lines = [];
+  let fitted = widths;
   let shown = 0;
 
   function show(place, { focus = false } = {}) {
@@ -79,15 +80,15 @@ export function buildPassage({ words, first, panels, marks, starts, say, chosen,
   function drawLine(line, room) {
     const height = panels.length * (PANEL + GAP) + EDGE;
     const middle = (place) => {
-      const x = line.left[place - line.from] + widths[place] / 2;
+      const x = line.left[place - line.from] + fitted[place] / 2;
       return GUTTER + (reversed ? room - x : x);
     };
     const chart = svg("svg", { width: GUTTER + room, height, class: "chart lines", "aria-hidden": "true" });
     for (let place = line.from; place < line.to; place += 1) {
-      const x = middle(place) - widths[place] / 2;
-      chart.append(svg("rect", { class: "band", hidden: true, "data-of": place, x, y: 0, width: widths[place], height }));
+      const x = middle(place) - fitted[place] / 2;
+      chart.append(svg("rect", { class: "band", hidden: true, "data-of": place, x, y: 0, width: fitted[place], height }));
       if (starts[place] === undefined) continue;
-      const at = reversed ? x + widths[place] : x;
+      const at = reversed ? x + fitted[place] : x;
       chart.append(svg("line", { class: "grid start", x1: at, x2: at, y1: 12, y2: height }));
       if (starts[place]) chart.append(svg("text", { class: "tick", x: at + 3, y: 11 }, starts[place]));
     }
@@ -117,7 +118,7 @@ export function buildPassage({ words, first, panels, marks, starts, say, chosen,
     });
     const nodes = [];
     for (let place = line.from; place < line.to; place += 1) {
-      nodes.push(el("button", { type: "button", class: `word${marks[place] ? " left-out" : ""}`, id: `word-${first + place}`, tabindex: "-1", dir: "auto", "aria-label": say(place), style: { width: `${widths[place]}px` },
+      nodes.push(el("button", { type: "button", class: `word${marks[place] ? " left-out" : ""}`, id: `word-${first + place}`, tabindex: "-1", dir: "auto", "aria-label": say(place), style: { width: `${fitted[place]}px` },
         data: { place: String(place) }, onfocus: () => show(place), onclick: () => { show(place); onchoose(place); } }, words[place]));
     }
     const row = el("div", { class: "words-row", dir: reversed ? "rtl" : "ltr", style: { "padding-left": `${GUTTER}px` } }, nodes);
@@ -135,7 +136,7 @@ export function buildPassage({ words, first, panels, marks, starts, say, chosen,
     const room = Math.floor(holder.clientWidth) - GUTTER - EDGE;
     if (room < LEAST || room === shown) return;
     shown = room;
-    const fitted = widths.map((width) => Math.min(width, room));
+    fitted = widths.map((width) => Math.min(width, room));
     lines = breakLines(fitted, room);
     const focused = holder.contains(document.activeElement);
     holder.replaceChildren(...lines.map((line) => drawLine(line, room)));

@@ -45,7 +45,7 @@ function buildParts(page, passage, [from, to], total) {
     whole ? null : el("a", { href: link("words", { from: 1, to: total, word: null }) }, "All words"));
 }
 
-function buildModels(page, shown, looks) {
+function buildModels(page, shown) {
   if (page.models.length < 2) return null;
   const change = (name, on) => go("words", { model: page.models.filter((each) => (each === name ? on : shown.includes(each))) }, { replace: true });
   return el("details", { class: "facet", id: "models", open: page.models.length <= 6 }, el("summary", null, "Models", el("span", { class: "badge" }, String(shown.length))),
@@ -111,8 +111,8 @@ export async function showWords(page) {
     el("div", { class: "bar" },
       choose("text", "Text", about.passages.map((each) => [each.texts[0], `${each.label}: ${each.opening} … (${count(each.words)} words)`]), about.passages[passage].texts[0], (value) => go("words", { text: value, from: null, to: null, word: null })),
       both ? toggle("way", "Surprisal of words", [["corrected", "corrected"], ["plain", "plain"]], way, (value) => go("words", { way: value }, { replace: true })) : null,
-      about.residuals && page.measure ? toggle("show", "Curve of the measure", [["observed", "observed"], ["residual", "residual"]], rest ? "residual" : "observed", (value) => go("words", { show: value === "observed" ? null : value }, { replace: true })) : null),
-    buildModels(page, models, looks),
+      answer.residual[page.measure] ? toggle("show", "Curve of the measure", [["observed", "observed"], ["residual", "residual"]], rest ? "residual" : "observed", (value) => go("words", { show: value === "observed" ? null : value }, { replace: true })) : null),
+    buildModels(page, models),
     el("p", { class: "hint" }, rest ? `Upper curves: what the regression of ${named(page.measure)} with the surprisal of each model does not predict, ${unit || "in its own units"}. Lower: surprisal in ${page.unit}.`
       : observed ? `Upper curve: ${named(page.measure)}, mean over readers${unit ? `, in ${unit}` : ""}. Lower: surprisal in ${page.unit}.` : `Surprisal in ${page.unit}; this study has no measure of single words.`,
     counts.size ? " Struck words with open marks were left out of the regression." : null, both ? ` Surprisal of words: ${WAYS[way]}.` : null),
@@ -127,6 +127,6 @@ export async function showWords(page) {
     counts.size ? el("details", { id: "left-out" }, el("summary", null, `${count([...counts.values()].reduce((sum, each) => sum + each, 0))} of ${count(words.length)} words left out`),
       table(["Reason", "Words"], [...counts].map(([reason, number]) => [reason, count(number)]), { numbers: [1] })) : null,
     el("details", null, el("summary", null, "As a table"), table(columns, rows((value, places) => decimal(value, places)), { numbers: columns.map((_, at) => at).filter((at) => at > 1 && at < columns.length - 1) })),
-    el("div", { class: "buttons" }, el("button", { type: "button", id: "save-words", class: "small", onclick: () => download(writeCsv(["text", ...columns.map((name) => name.toLowerCase())], rows((value) => value).map((row, at) => [answer.text[at + from - 1], ...row])), "words.csv") }, "Save these words as CSV")),
+    el("div", { class: "buttons" }, el("button", { type: "button", id: "save-words", class: "small", onclick: () => download(writeCsv(["text", "word", "sentence", "position", ...columns.slice(3)], rows((value) => value).map((row, at) => [answer.text[at + from - 1], ...row])), "words.csv") }, "Save these words as CSV")),
   ];
 }
