@@ -170,6 +170,8 @@ BASELINES: Schema = {
     "accuracy": pl.Float64(),
 }
 
+# The check of an audit that names what could not be checked.
+NOT_CHECKED = "not checked"
 AUDIT: Schema = {"check": TEXT, "count": pl.Int64(), "of": pl.Int64(), "meaning": TEXT, "examples": TEXT}
 
 

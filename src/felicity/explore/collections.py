@@ -17,6 +17,8 @@ from felicity.explore.texts import TextCollection, has_texts, open_texts
 from felicity.run import RunFolder, StudyFolder, check_record, find_headline, is_study, list_runs, read_record
 
 MODELS = "models"
+# Scores of a benchmark's tasks that are regressions on reading times.
+WORD_SCORES = ("eye_tracking", "self_paced")
 # Files of stimuli.
 TABLES = (".csv", ".tsv", ".jsonl", ".json", ".toml", ".parquet", ".xlsx")
 # Other folders that felicity writes, by a file that each has, and where to look at them.
@@ -133,7 +135,7 @@ def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[st
     if shared and (path / MODELS).is_dir():
         for folder in (path / MODELS).iterdir():
             RunFolder(folder).refuse_links()
-    folders = list_runs(path)
+    folders = _leave_out_words(path, list_runs(path))
     if is_study(path):
         if folders == [path]:
             raise BadInput(f"The study in {path} has no finished run; run it again.")
@@ -149,6 +151,16 @@ def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[st
         stimuli = f"{about.get('digest')} {manifest.get('options', {}).get('rule')}"
         source = Source(model=_model_name(manifest), run=run, home=home, manifest=manifest)
         yield source, (str(about.get("name")), str(path.resolve()) if shared else stimuli)
+
+
+def _leave_out_words(path: Path, folders: list[Path]) -> list[Path]:
+    """Without the runs on words of a benchmark's reading times, which are regressed on, not judged."""
+    tasks = read_record(path, check=False).get("facts", {}).get("tasks", []) if is_study(path) else []
+    words = tuple(one["dataset"] for one in tasks if one.get("score") in WORD_SCORES)
+    kept = [folder for folder in folders if not (words and folder.name.startswith(words))]
+    if folders and not kept:
+        raise BadInput(f"{path} has reading times alone, which have no items to judge; open its report.")
+    return kept
 
 
 def _refuse_other(path: Path) -> None:

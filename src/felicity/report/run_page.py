@@ -10,6 +10,7 @@ import polars as pl
 
 from felicity.core.contrasts import ACCURACY
 from felicity.core.policy import describe_policies
+from felicity.core.schemas import NOT_CHECKED
 from felicity.report import wording
 from felicity.report.examples import choose_window, pick_uncertain, pick_wrong, read_cases
 from felicity.report.page import Page, Provenance, render_page, write_page
@@ -143,6 +144,8 @@ def _describe_size(report: ReportInput) -> str:
         said += f" in {wording.counted(overall['suites'], 'suite')}"
         if 1 < phenomena != overall["suites"]:
             said += f" of {wording.counted(phenomena, 'phenomenon', 'phenomena')}"
+    sample = (report.manifest.get("options") or {}).get("sample")
+    said += f", a sample of at most {wording.counted(sample, 'item')} per suite" if sample else ""
     return f"{said}; measure {measure}" + (f" and {wording.counted(others, 'other')}." if others else ".")
 
 
@@ -162,7 +165,7 @@ def _content(report: ReportInput, page: Page) -> dict[str, Any]:
         "lang": _read_language(manifest),
         "languages": report.estimated("language", measure).height,
         "audit": report.audit.to_dicts(),
-        "findings": report.audit.filter(pl.col("count") > 0).height,
+        "findings": report.audit.filter(pl.col("count") > 0, pl.col("check") != NOT_CHECKED).height,
         "wrong": read_cases(report, pick_wrong(report, measure), measure),
         "uncertain": read_cases(report, pick_uncertain(report, measure), measure),
         "rules": report.judged(measure)["rule"].unique().sort().to_list(),

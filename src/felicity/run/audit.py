@@ -6,7 +6,7 @@ import polars as pl
 
 from felicity.core.contrasts import PAIR, Contrast
 from felicity.core.errors import BadInput
-from felicity.core.schemas import AUDIT
+from felicity.core.schemas import AUDIT, NOT_CHECKED
 from felicity.data import Dataset, check_items
 
 EXAMPLES = 3
@@ -76,7 +76,7 @@ def _audit_contrasts(
     names = encoded["item"].unique(maintain_order=True)
     if not contrasts:
         reason = "lengths and identity of conditions, since no two whole sentences are compared"
-        return [("not checked", len(names), len(names), reason, "")]
+        return [(NOT_CHECKED, len(names), len(names), reason, "")]
     phenomena = items.select("item", "phenomenon").unique("item", maintain_order=True)
     rows: list[tuple[object, ...]] = []
     covered: set[str] = set()
@@ -90,7 +90,7 @@ def _audit_contrasts(
     left = names.filter(~names.is_in(list(covered)))
     if len(left):
         why = "lengths and identity, since the item lacks a condition that is compared"
-        rows.append(("not checked", len(left), len(names), why, ", ".join(left.head(EXAMPLES))))
+        rows.append((NOT_CHECKED, len(left), len(names), why, ", ".join(left.head(EXAMPLES))))
     return rows
 
 
@@ -168,7 +168,7 @@ def audit_texts(
     items = pl.DataFrame(written, schema_overrides={"context_text": pl.String}, strict=False)
     numbered = items.with_row_index("line", offset=1)
     requests = items.select(request="item", item="item", condition="condition")
-    about = audit_requests(requests, encodings, items=items).filter(pl.col("check") != "not checked")
+    about = audit_requests(requests, encodings, items=items).filter(pl.col("check") != NOT_CHECKED)
     rows = _audit_writing(numbered, compares=False) + _audit_bars(barred, len(texts))
     return pl.concat([about, pl.DataFrame(rows, schema=AUDIT, orient="row")])
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from felicity.core.contrasts import Contrast
-from felicity.core.schemas import AUDIT, BASELINES
+from felicity.core.schemas import AUDIT, BASELINES, NOT_CHECKED
 from felicity.core.wording import percent
 from felicity.data import INSTALL, find_frequency
 from felicity.design.contexts import BUILT_IN_TEXT, read_text_file
@@ -70,7 +70,7 @@ class Baselines:
                 f"{percent(overall['accuracy'])}% right"
             )
             rows.append((f"suites decided by {name}", len(named), suites, meaning, ", ".join(named)))
-        rows += [("not checked", 1, 1, reason, "") for reason in self.missing]
+        rows += [(NOT_CHECKED, 1, 1, reason, "") for reason in self.missing]
         return pl.DataFrame(rows, schema=AUDIT, orient="row")
 
 

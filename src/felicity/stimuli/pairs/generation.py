@@ -7,6 +7,7 @@ again, at most ten times; then drop the pair.
 
 import random
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -21,6 +22,7 @@ from felicity.stimuli.pairs.paradigm import Frame, Paradigm
 from felicity.stimuli.pairs.signatures import CountTokens, Signature, Signatures, subtract
 
 METHODS = ("signatures", "redraw")
+ENGLISH = "en"
 REDRAWS = 10
 BATCH = 250
 # A paradigm gives up when this many drafts in a row gave nothing new; sooner when there was never a pair.
@@ -219,6 +221,9 @@ class _Work:
             "good": goods,
             "bad": bads,
         }
+        # Readers of pairs take them for English unless they are told.
+        if self.generator.lexicon.language not in ("", ENGLISH):
+            columns["language"] = [self.generator.lexicon.language] * len(kept)
         names = self.generator.signatures.names
         for side, texts in (("good", goods), ("bad", bads)):
             counted = self.generator.signatures.count(texts)
@@ -233,7 +238,9 @@ class _Work:
 
 
 def _mean_zipf(text: str, other: str, frequency: Frequency) -> float | None:
-    """The mean Zipf frequency of the words of one sentence that the other does not have."""
-    words, others = ({word.strip(".,?!").lower() for word in sentence.split()} for sentence in (text, other))
-    own = sorted(words - others)
+    """The mean Zipf frequency of the words of one sentence that the other has not, or not as often."""
+    words, others = (
+        Counter(word.strip(".,?!").lower() for word in sentence.split()) for sentence in (text, other)
+    )
+    own = sorted((words - others).elements())
     return sum(frequency(word) for word in own) / len(own) if own else None

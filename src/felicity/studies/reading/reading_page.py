@@ -92,8 +92,9 @@ def _answer(lead: pl.DataFrame, study: Study) -> str:
         tests = counted(len(tested), "comparison")
         how = f"a difference is detected in {len(sure)} of {tests} on held-out sentences"
     subject = "Yes: surprisal" if len(sure) else "Surprisal"
+    most = "adds most for" if len(lead) > 1 else "adds to the prediction of"
     return (
-        f"{subject} of {best['model']} adds most for {spaced(best['measure'])}, {_say_gain(best)}"
+        f"{subject} of {best['model']} {most} {spaced(best['measure'])}, {_say_gain(best)}"
         f"{_say_slope(slope)}; {how}."
     )
 
@@ -152,7 +153,16 @@ def _sure(lead: pl.DataFrame, study: Study) -> list[str]:
         if recipe.scheme is not None
         else "Log-likelihoods are in sample, so that they are never below 0 and have no test here."
     )
-    return [f"{describe_recipe(recipe)}", f"Identical rows for all models. {sizes}.", held]
+    said = [f"{describe_recipe(recipe)}", f"Identical rows for all models. {sizes}.", held]
+    said.append(
+        "A time is the mean over readers, so a word's is predicted better than a single reader's would be."
+    )
+    if "text_position" not in recipe.baseline:
+        said.append(
+            "Readers speed up in a long text, and position in the text is not in the baseline: see what "
+            "`--control text_position` leaves."
+        )
+    return said
 
 
 def _findings(study: Study) -> list[str]:
