@@ -21,7 +21,7 @@ def write_explorer(folder: Path) -> None:
     """Write explore.html into the folder of a run, of several, or of a study, if it is small.
 
     A larger page that was written on request stays unless the results are newer. Without the extra `web`, or
-    where there is nothing to explore, the note that the report left stays.
+    where there is nothing to explore or a table was changed since, the note that the report left stays.
     """
     from felicity.explore import is_small, open_collections
     from felicity.report import EXPLORER, leave_note
@@ -31,7 +31,7 @@ def write_explorer(folder: Path) -> None:
     try:
         from felicity.web import write_offline_page
 
-        with open_collections([folder], check=False) as collections:
+        with open_collections([folder]) as collections:
             if is_small(collections):
                 write_offline_page(collections, page)
                 return
