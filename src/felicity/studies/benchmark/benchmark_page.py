@@ -51,8 +51,8 @@ def _answer(scores: pl.DataFrame) -> str:
     for (model,), part in means.group_by("model", maintain_order=True):
         cells = {row["version"]: row for row in part.iter_rows(named=True)}
         published = decimal(cells[PUBLISHED]["score"])
-        parts.append(f"of {model} {_cell(cells[CORRECTED])} corrected and {published} as published")
-    return f"The mean score over the tasks at hand is {'; '.join(parts)}."
+        parts.append(f"{model} {_cell(cells[CORRECTED])} corrected, {published} as published")
+    return f"Mean over the tasks at hand: {'; '.join(parts)}."
 
 
 def _link(study: Study, model: str, task: str, **filters: str) -> str:
