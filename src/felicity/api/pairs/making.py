@@ -224,7 +224,9 @@ def _choose(plan: PairsPlan, known: Mapping[str, Paradigm], own: Sequence[Paradi
     for name in plan.paradigms:
         named = [one for one in known.values() if name in (ALL, one.uid, one.phenomenon, one.collection)]
         if not named:
-            raise UnknownName("paradigm", name, known, hint="`felicity stimuli pairs --list` lists them")
+            listed = f"`felicity stimuli pairs --list --language {plan.language}` lists them"
+            designs = "factorial designs are made with `felicity stimuli design`"
+            raise UnknownName("paradigm", name, known, hint=f"{listed}; {designs}")
         chosen += [one for one in named if one not in chosen]
     chosen += own
     if not chosen:

@@ -170,7 +170,9 @@ def _findings(study: Study) -> list[str]:
     fit = study["fit"]
     curved = fit.filter((pl.col("predictor") == "smooth surprisal") & pl.col("p_holm").is_not_null())
     for row in curved.head(3).iter_rows(named=True):
-        verdict = "bends" if is_detected(row["p_holm"]) and row["delta_ll"] > 0 else "need not bend"
+        verdict = (
+            "bends" if is_detected(row["p_holm"]) and row["delta_ll"] > 0 else "shows no detectable bend"
+        )
         found.append(
             f"The curve of {spaced(row['measure'])} over surprisal ({row['model']}) {verdict}: a smooth adds "
             f"{signed(THOUSAND * row['delta_ll'])} thousandths of a nat per word to a straight line "
