@@ -135,12 +135,13 @@ def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[st
     if shared and (path / MODELS).is_dir():
         for folder in (path / MODELS).iterdir():
             RunFolder(folder).refuse_links()
-    folders = _leave_out_words(path, list_runs(path))
+    folders = list_runs(path)
     if is_study(path):
         if folders == [path]:
             raise BadInput(f"The study in {path} has no finished run; run it again.")
         if check:
             check_record(path)
+        folders = _leave_out_words(path, folders)
     if folders == [path] and not (path / "manifest.json").exists():
         _refuse_other(path)
     for folder in folders:
@@ -155,7 +156,7 @@ def _read_sources(path: Path, *, check: bool) -> Iterator[tuple[Source, tuple[st
 
 def _leave_out_words(path: Path, folders: list[Path]) -> list[Path]:
     """Without the runs on words of a benchmark's reading times, which are regressed on, not judged."""
-    tasks = read_record(path, check=False).get("facts", {}).get("tasks", []) if is_study(path) else []
+    tasks = read_record(path, check=False).get("facts", {}).get("tasks", [])
     words = tuple(one["dataset"] for one in tasks if one.get("score") in WORD_SCORES)
     kept = [folder for folder in folders if not (words and folder.name.startswith(words))]
     if folders and not kept:

@@ -177,6 +177,15 @@ def test_what_can_leave_its_object_out_is_not_strictly_transitive(verb: str, lex
     assert "trans" not in frames
 
 
+def test_a_word_that_is_there_twice_has_a_frequency_and_the_set_its_language() -> None:
+    """*Die Witwe gratuliert die Diebin*: the other sentence has *die* too, but only once."""
+    generator = PairGenerator(GERMAN.lexicon, GERMAN.grammar, {"words": count_words}, frequency=lambda _: 5.0)
+    pairs = generator.make(GERMAN_PARADIGMS["dative_object"], 120, seed=8).pairs
+    assert any(len(set(bad.lower().split())) < len(bad.split()) for bad in pairs["bad"])
+    assert pairs["zipf_good"].to_list() == pairs["zipf_bad"].to_list() == [5.0] * 120
+    assert pairs["language"].unique().to_list() == ["de"]
+
+
 def _generate_german(uid: str) -> pl.DataFrame:
     generator = PairGenerator(GERMAN.lexicon, GERMAN.grammar, {"words": count_words})
     return generator.make(GERMAN_PARADIGMS[uid], 120, seed=8).pairs
