@@ -202,6 +202,16 @@ def test_a_manifest_that_says_nothing_is_no_obstacle(starter_run: ReportInput) -
     assert "unnamed model on unnamed dataset" in text
 
 
+def test_what_could_not_be_checked_was_not_found_and_a_sample_is_called_one(starter_run: ReportInput) -> None:
+    row = {"check": "not checked", "count": 1, "of": 1, "meaning": "no tokenizer", "examples": ""}
+    audit = pl.DataFrame([row], schema=starter_run.audit.schema)
+    manifest = dict(starter_run.manifest) | {"options": {"sample": 2}}
+    page = render_report(with_tables(starter_run, audit=audit, manifest=manifest))
+    assert "<dt>Audit</dt><dd>0<small> of 1</small>" in page
+    assert "a sample of at most 2 items per suite" in page
+    assert "a sample of" not in render_report(with_tables(starter_run, manifest={}))
+
+
 def test_a_run_without_estimates_is_refused(starter_run: ReportInput) -> None:
     with pytest.raises(BadInput, match="'estimates' has no row of level 'overall'"):
         with_tables(starter_run, estimates=starter_run.estimates.clear())
